@@ -17,14 +17,15 @@ namespace {
 class FusionFinder {
 public:
   FusionFinder(const Program &device, const Program &host, bool strictFloat,
-               const std::function<bool(const std::string &)> &wanted, bool overRows)
-      : device(device), host(host), strictFloat(strictFloat), wanted(wanted), overRows(overRows) {}
+               const std::function<bool(const std::string &)> &wanted, const SameGeometry &alike, bool overRows)
+      : device(device), host(host), strictFloat(strictFloat), wanted(wanted), alike(alike), overRows(overRows) {}
   FoundFusions run();
 
 private:
   const Program &device, &host;
   bool strictFloat;
   const std::function<bool(const std::string &)> &wanted;
+  const SameGeometry &alike;
   bool overRows;
   std::unique_ptr<KernelSpace> space;
   FoundFusions found;
@@ -96,7 +97,12 @@ llvm::Expected<FusionCandidate> FusionFinder::fuse(llvm::ArrayRef<unsigned> site
       if (site(index).topLevelBegin < part.insertAt)
         return notApplicable("a launch stands before {0}", part.original);
   const std::string name = freshName(fusion.parts);
-  auto fused = fuseKernels(parts, name, strictFloat);
+  const bool sameThreads = llvm::all_of(sites, [&](unsigned index) { return alike(site(sites[0]), site(index)); });
+  llvm::Expected<FusedLaunches> fused = notApplicable("it has another grid or block");
+  if (sameThreads) {
+    llvm::consumeError(fused.takeError());
+    fused = fuseKernels(parts, name, strictFloat);
+  }
   if (!fused && overRows) {
     auto rows = fuseOverRows(parts, name, strictFloat);
     if (!rows) {
@@ -159,8 +165,9 @@ FoundFusions FusionFinder::run() {
 }
 
 FoundFusions optiml::findFusions(const Program &device, const Program &host, bool strictFloat,
-                                 const std::function<bool(const std::string &)> &wanted, bool overRows) {
-  return FusionFinder(device, host, strictFloat, wanted, overRows).run();
+                                 const std::function<bool(const std::string &)> &wanted, const SameGeometry &alike,
+                                 bool overRows) {
+  return FusionFinder(device, host, strictFloat, wanted, alike, overRows).run();
 }
 
 std::vector<Fusion> optiml::fusionsOf(llvm::ArrayRef<FusionCandidate> candidates) {

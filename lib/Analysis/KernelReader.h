@@ -112,6 +112,7 @@ private:
     const cl::Expr *whole = nullptr;        ///< what the statement evaluates last but for storing it in a local
     const cl::Expr *statement = nullptr;    ///< all that it evaluates
   } hoist;
+  const cl::UnaryOperator *counting = nullptr; ///< of the statement that is read, taken out of it afterwards
   unsigned line(cl::SourceLocation loc) { return sm.getPresumedLoc(sm.getExpansionLoc(loc)).getLine(); }
   llvm::Error fail(cl::SourceLocation loc, const std::string &why);
   void note(cl::SourceLocation loc, const std::string &why);
@@ -226,6 +227,8 @@ private:
   bool inlinedStatement(const cl::CallExpr *x, const StmtRef &statement, std::vector<StmtRef> &out);
   /// T(a, b) of a class that is copied byte by byte and whose constructor only computes, as a call; null for others.
   ExprRef construction(const cl::CXXConstructExpr *x);
+  /// A default constructor that does nothing, nor do those of the members: they have no values after it.
+  static bool leavesUnset(const cl::CXXConstructorDecl *constructor);
   /// "T v(a, b);" as a declaration without a value and what the constructor does then; false, and nothing is done,
   /// where it has to stay whole.
   bool constructInPlace(const cl::VarDecl *v, const cl::CXXConstructExpr *x, const StmtRef &declared,
@@ -262,6 +265,10 @@ private:
   bool readSwitch(const cl::SwitchStmt *source, std::vector<StmtRef> &out);
   /// sincosf(x, &a, &b) as two assignments; false for other calls.
   bool sineAndCosine(const cl::CallExpr *x, std::vector<StmtRef> &out);
+  /// The "n++" of a statement like "a[n++] = x" that may as well be counted after it; null: there is none.
+  const cl::UnaryOperator *countingOf(const cl::Expr *source);
+  /// Moves the only step of a variable in `s` behind it, into `out`, where `s` stands.
+  void countAfter(const StmtRef &s, std::vector<StmtRef> &out);
   /// A declaration that `declaration` keeps as a tree (so that one of several in a statement can stand alone).
   bool simple(const cl::VarDecl *v);
 };

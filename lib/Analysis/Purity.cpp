@@ -53,7 +53,7 @@ public:
   bool good = true;
   /// Returned by what visits: the check ends where something is missing.
   bool require(bool condition) { return good &= condition; }
-  bool VisitGCCAsmStmt(GCCAsmStmt *) { return require(false); }
+  bool VisitGCCAsmStmt(GCCAsmStmt *s) { return require(purity.isInstruction(*s)); }
   bool VisitCXXNewExpr(CXXNewExpr *) { return require(false); }
   bool VisitCXXBindTemporaryExpr(CXXBindTemporaryExpr *) { return require(false); } // it is destroyed
   bool VisitCXXConstructExpr(CXXConstructExpr *e) {
@@ -159,6 +159,13 @@ static bool computesDefaults(const CallExpr &call, const ASTContext &ast) {
   });
 }
 
+bool PurityAnalysis::isInstruction(const GCCAsmStmt &s) const {
+  for (unsigned i = 0; i < s.getNumClobbers(); ++i)
+    if (s.getClobber(i) == "memory")
+      return false;
+  return !s.isVolatile() && s.getNumInputs() > 0 && ast.getSourceManager().isInSystemHeader(s.getAsmLoc());
+}
+
 bool PurityAnalysis::isPure(const CallExpr &call) {
   return isPure(call.getDirectCallee()) && !computesDefaults(call, ast);
 }
@@ -223,7 +230,9 @@ bool PurityAnalysis::isPure(const FunctionDecl *function) {
              (isa<CXXConstructorDecl>(function) ||
               (!function->getReturnType()->isVoidType() && (!method || method->isStatic() || method->isConst())));
   } else if (unsigned id = function->getBuiltinID()) {
-    result = ast.BuiltinInfo.isConst(id);
+    // No kernel changes how numbers are rounded, or looks at errno.
+    result = ast.BuiltinInfo.isConst(id) || ast.BuiltinInfo.isConstWithoutErrnoAndExceptions(id) ||
+             ast.BuiltinInfo.isConstWithoutExceptions(id);
   } else if (function->hasBody(definition)) {
     BodyCheck check(*this, isa<CXXConstructorDecl>(definition));
     check.TraverseStmt(definition->getBody());

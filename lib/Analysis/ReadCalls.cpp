@@ -39,7 +39,7 @@ KernelReader::HoistPoint KernelReader::hoistPoint(const cl::Expr *source, std::v
       return true;
     }
     bool VisitUnaryOperator(cl::UnaryOperator *op) {
-      found |= op->isIncrementDecrementOp();
+      found |= op->isIncrementDecrementOp() && op != reader->counting;
       return true;
     }
     bool TraverseLambdaExpr(cl::LambdaExpr *) { return true; } // what it does it does where it is called
@@ -166,79 +166,6 @@ std::optional<KernelReader::Binding> KernelReader::bindObject(const cl::CallExpr
   if (!method->isConst())
     binding.changed.insert(placeRoot(binding.object));
   return binding;
-}
-
-bool KernelReader::isTemporary(const cl::Expr *e) {
-  while (auto *cast = llvm::dyn_cast<cl::ImplicitCastExpr>(e->IgnoreParens()))
-    e = cast->getSubExpr();
-  return e->isPRValue() || llvm::isa<cl::MaterializeTemporaryExpr>(e->IgnoreParens());
-}
-
-bool KernelReader::isSimple(const ExprRef &e) {
-  if (e->type.isPointer() && e->kind != ExprKind::Var)
-    return isOffset(e);
-  if (e->kind == ExprKind::Cast || e->kind == ExprKind::Unary)
-    return e->type.cls != Type::Class::Record && isSimple(e->args[0]);
-  return e->kind == ExprKind::IntLit || e->kind == ExprKind::FloatLit || e->kind == ExprKind::Builtin ||
-         (e->kind == ExprKind::Var && taken.count(e->text));
-}
-
-bool KernelReader::isOffset(const ExprRef &e) {
-  auto [base, offset] = splitPointer(e);
-  if (!offset || base->kind != ExprKind::Var || !taken.count(base->text))
-    return false;
-  unsigned size = 0;
-  bool computes = true;
-  walk(offset, [&](const ExprRef &n) {
-    ++size;
-    computes &= n->type.isInt() &&
-                (n->kind == ExprKind::Unary || n->kind == ExprKind::Binary || n->kind == ExprKind::Cast || isSimple(n));
-  });
-  return computes && size <= 16;
-}
-
-bool KernelReader::isClosure(cl::QualType type, const cl::Expr *argument) {
-  const cl::CXXRecordDecl *record = type->getAsCXXRecordDecl();
-  if (!record || !record->isLambda())
-    return false;
-  auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(strip(argument));
-  return llvm::isa<cl::LambdaExpr>(strip(argument)) ||
-         (ref && llvm::isa<cl::ParmVarDecl>(ref->getDecl()) && !nameOf.count(llvm::cast<cl::VarDecl>(ref->getDecl())));
-}
-
-bool KernelReader::bindParameter(const cl::ParmVarDecl *param, const cl::Expr *argument, const CalleeFacts &facts,
-                                 bool oneExpression, Binding &binding) {
-  cl::QualType type = param->getType();
-  auto use = facts.uses.find(param);
-  bool changes = facts.modified.count(param);
-  if (isClosure(type.getNonReferenceType(), argument)) // calls of the parameter find the lambda by its type
-    return !changes || type.getNonReferenceType().isConstQualified();
-  ExprRef value = expression(argument);
-  if (hasEffects(value))
-    return false;
-  if (use == facts.uses.end())
-    return true;
-  if (type->isReferenceType() && !isTemporary(argument)) {
-    if (!isPlace(value))
-      return false;
-    binding.loads |= placeLoads(value);
-    if (changes)
-      binding.changed.insert(placeRoot(value));
-    binding.values[param] = value;
-    return true;
-  }
-  type = type.getNonReferenceType();
-  value = converted(value, type);
-  // What is written at several places, or after something else ran, must be the same there.
-  bool list = value->kind == ExprKind::InitList;
-  bool brief = use->second <= 1 || type->isIntegralOrEnumerationType() || !hoist.before;
-  if (!changes && !list && (isSimple(value) || (oneExpression && brief)))
-    binding.values[param] = value;
-  else if (hoist.before)
-    binding.locals.emplace_back(param, value);
-  else
-    return false;
-  return true;
 }
 
 std::optional<KernelReader::Binding> KernelReader::bindArguments(const cl::CallExpr *x, const cl::FunctionDecl *fn,

@@ -43,10 +43,11 @@ void KernelReader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std
   s->type = convert(type);
   if (auto *aligned = v->getAttr<cl::AlignedAttr>())
     s->align = aligned->getAlignment(ast) / 8;
+  bool counts = false;
   if (const cl::Expr *init = v->getInit()) {
     const cl::Expr *stripped = strip(init);
     auto *construct = llvm::dyn_cast<cl::CXXConstructExpr>(stripped);
-    bool trivialDefault = construct && construct->getNumArgs() == 0 && construct->getConstructor()->isTrivial();
+    bool trivialDefault = construct && construct->getNumArgs() == 0 && leavesUnset(construct->getConstructor());
     if (construct && !trivialDefault) {
       s->expr = construction(construct);
       bool isValue = s->expr && !records.constructors[constructorKey(s->expr->text, s->expr->args.size())].empty();
@@ -60,11 +61,17 @@ void KernelReader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std
       if (!s->expr)
         return opaqueStmt(source, out);
     }
-    if (!construct)
+    if (!construct) {
+      const cl::UnaryOperator *outer = std::exchange(counting, countingOf(init));
       s->expr = hoisted(init, out);
+      counts = counting != nullptr;
+      counting = outer;
+    }
   }
   s->text = claim(v, v->getNameAsString());
   out.push_back(s);
+  if (counts)
+    countAfter(s, out);
 }
 
 namespace {
@@ -308,8 +315,12 @@ void KernelReader::expressionStatement(const cl::Expr *x, std::vector<StmtRef> &
     if (inlinedStatement(c, s, out) || sineAndCosine(c, out))
       return;
   }
+  const cl::UnaryOperator *outer = std::exchange(counting, countingOf(e));
   s->expr = hoisted(e, out);
   out.push_back(s);
+  if (counting)
+    countAfter(s, out);
+  counting = outer;
 }
 
 /// A while or do loop.
@@ -380,5 +391,5 @@ bool KernelReader::simple(const cl::VarDecl *v) {
       (v->isStaticLocal() && !v->hasAttr<cl::CUDASharedAttr>()))
     return false;
   auto *construct = v->getInit() ? llvm::dyn_cast<cl::CXXConstructExpr>(strip(v->getInit())) : nullptr;
-  return !construct || (construct->getNumArgs() == 0 && construct->getConstructor()->isTrivial());
+  return !construct || (construct->getNumArgs() == 0 && leavesUnset(construct->getConstructor()));
 }

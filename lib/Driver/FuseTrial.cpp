@@ -104,14 +104,33 @@ private:
 
 } // namespace
 
+/// Before the program has run: grids and blocks are written alike.
+static bool isSpelledAlike(const LaunchSite &a, const LaunchSite &b) {
+  return a.configAt(0) == b.configAt(0) && a.configAt(1) == b.configAt(1);
+}
+
+/// As the program was seen to launch the kernels.
+static SameGeometry observedGeometry(const Workload &observed) {
+  using Geometry = std::pair<std::array<uint32_t, 3>, std::array<uint32_t, 3>>;
+  std::map<std::string, std::set<Geometry>> geometries;
+  for (const LaunchImage &launch : observed.launches)
+    geometries[launch.kernel].emplace(launch.grid, launch.block);
+  return [geometries](const LaunchSite &a, const LaunchSite &b) {
+    const auto first = geometries.find(a.symbol), second = geometries.find(b.symbol);
+    const bool known = first != geometries.end() && second != geometries.end();
+    return isSpelledAlike(a, b) || (known && first->second == second->second);
+  };
+}
+
 /// What can be fused and leaves the search what it needs.
-static FoundFusions usefulFusions(const SearchTask &task, const Program &device, const Program &host, bool overRows) {
+static FoundFusions usefulFusions(const SearchTask &task, const Program &device, const Program &host,
+                                  const SameGeometry &alike, bool overRows) {
   std::optional<std::regex> filter;
   if (!task.flags.kernel.empty())
     filter.emplace(task.flags.kernel, std::regex::extended); // checked when the flag was read
   FoundFusions found = findFusions(
       device, host, task.flags.fp.isStrict(),
-      [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); }, overRows);
+      [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); }, alike, overRows);
   std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
     const std::string lost = lostBy(fusion);
     if (!lost.empty())
@@ -143,7 +162,7 @@ FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const
     made.host = std::move(*host);
     if (!backend.measures() || stop.passed())
       return made;
-    made.found = usefulFusions(task, device, *made.host, /*overRows=*/false);
+    made.found = usefulFusions(task, device, *made.host, isSpelledAlike, /*overRows=*/false);
     const std::vector<FusionCandidate> &fusions = made.found->fusions;
     auto text = fusions.empty() ? llvm::Expected<std::string>("") : textWith(task, *made.host, fusions);
     // What cannot be written or built is tried again, with a message.
@@ -167,7 +186,12 @@ const FusionsAhead::Made &FusionsAhead::get() {
 
 /// Of those that save something.
 std::vector<FusionCandidate> Trial::candidates(bool overRows) {
-  FoundFusions found = !overRows && ahead.found ? *ahead.found : usefulFusions(task, device, host, overRows);
+  const SameGeometry alike = observedGeometry(backend.performance());
+  const std::vector<LaunchSite> &launches = host.launches();
+  bool foreseen = !overRows && ahead.found;
+  for (size_t i = 0; i + 1 < launches.size(); ++i)
+    foreseen &= isSpelledAlike(launches[i], launches[i + 1]) == alike(launches[i], launches[i + 1]);
+  FoundFusions found = foreseen ? *ahead.found : usefulFusions(task, device, host, alike, overRows);
   notes = std::move(found.notes);
   std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
     const double saved = mostSaved(fusion, backend);

@@ -232,8 +232,9 @@ static llvm::Expected<std::string> textWithFusions(const Program &device, const 
   auto host = Program::parse(device.path(), device.text(), options, toolchain, View::Host);
   if (!host)
     return host.takeError();
-  FoundFusions found =
-      findFusions(device, **host, floats == "strict", [](const std::string &) { return true; }, /*overRows=*/true);
+  FoundFusions found = findFusions(
+      device, **host, floats == "strict", [](const std::string &) { return true; },
+      [](const LaunchSite &, const LaunchSite &) { return true; }, /*overRows=*/true);
   for (const std::string &note : found.notes)
     llvm::errs() << "optiml-opt: note: " << note << "\n";
   auto emitted = emitFusions(**host, (*host)->path(), fusionsOf(found.fusions));

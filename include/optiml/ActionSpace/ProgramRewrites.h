@@ -35,10 +35,13 @@ struct FoundFusions {
   std::vector<FusionCandidate> fusions;
   std::vector<std::string> notes; ///< "line 12: …": why launches that follow one another stay apart
 };
+/// Whether two launches have the same grid and block.
+using SameGeometry = std::function<bool(const LaunchSite &, const LaunchSite &)>;
 /// `device` and `host` are two views of one text. `wanted` tells which kernels may be fused. `overRows`: also where a
-/// kernel has to get fewer threads for it (fuseOverRows).
+/// kernel has to get fewer threads for it (fuseOverRows), or launches differ in their geometry.
 FoundFusions findFusions(const Program &device, const Program &host, bool strictFloat,
-                         const std::function<bool(const std::string &kernel)> &wanted, bool overRows);
+                         const std::function<bool(const std::string &kernel)> &wanted, const SameGeometry &alike,
+                         bool overRows);
 
 } // namespace optiml
 

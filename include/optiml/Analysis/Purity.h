@@ -8,6 +8,7 @@ namespace clang {
 class ASTContext;
 class CallExpr;
 class FunctionDecl;
+class GCCAsmStmt;
 class SourceLocation;
 class SourceManager;
 } // namespace clang
@@ -29,6 +30,8 @@ public:
   /// Of such a function, and each argument is a value or leads to a local variable that is no pointer. Default
   /// arguments are constants.
   bool isConfined(const clang::CallExpr &call);
+  /// Assembly in CUDA's own headers that computes its outputs from its inputs.
+  bool isInstruction(const clang::GCCAsmStmt &s) const;
 
 private:
   clang::ASTContext &ast;

@@ -17,7 +17,8 @@ namespace optiml::gpu {
 
 struct DeviceCase {
   CaseRequest request;
-  std::string unusable; ///< why nothing is compared on it, or empty
+  std::string unusable;       ///< why nothing is compared on it, or empty
+  bool changesNothing = true; ///< the original does, on these inputs
   struct Buffer {
     CUdeviceptr input = 0;    ///< contents before the launch
     CUdeviceptr expected = 0; ///< after the original; equal to `input` where it changes nothing

@@ -81,7 +81,7 @@ bool Device::loadKernels() {
   if (module)
     return true;
   auto get = [&](CUfunction &into, const char *name) { return ok(cu.cuModuleGetFunction(&into, module, name), name); };
-  counterMemory = allocate(counters * sizeof(Place), "counters");
+  counterMemory = allocate(2 * counters * sizeof(Place), "counters");
   return counterMemory && ok(cu.cuModuleLoadData(&module, workerKernels), "cannot load the worker's kernels") &&
          get(bitsKernel, "optimlCompareBits") && get(floatsKernel, "optimlCompareFloats") &&
          get(doublesKernel, "optimlCompareDoubles") && get(halvesKernel, "optimlCompareHalves") &&
@@ -215,7 +215,10 @@ bool Device::flushL2() {
   return fill(flushMemory, 0, bytes);
 }
 
-bool Device::resetCounters(unsigned n) { return loadKernels() && fill(counterMemory, 0xff, n * sizeof(Place)); }
+bool Device::resetCounters(unsigned n) {
+  return loadKernels() && fill(counterMemory, 0xff, n * sizeof(Place)) &&
+         fill(counter(counters), 0xff, n * sizeof(Place)); // strays
+}
 
 bool Device::setCounter(unsigned index, Place value) {
   return ok(cu.cuMemsetD32Async(counter(index), unsigned(value), 1, stream), "setting a counter") &&

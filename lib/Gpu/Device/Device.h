@@ -7,6 +7,7 @@
 #ifndef OPTIML_LIB_GPU_DEVICE_DEVICE_H
 #define OPTIML_LIB_GPU_DEVICE_DEVICE_H
 
+#include "Places.h"
 #include "optiml/Gpu/Driver.h"
 #include "optiml/Gpu/Protocol.h"
 #include <memory>
@@ -14,8 +15,6 @@
 
 namespace optiml::gpu {
 
-/// A place in memory where something differs; ~0: nowhere.
-using Place = unsigned long long;
 constexpr Place nowhere = ~Place(0);
 
 class Device {
@@ -69,7 +68,7 @@ public:
   bool flushL2();
 
   /// Counters on the device: all set to nowhere, or read (after finish()).
-  static constexpr unsigned counters = 256;
+  static constexpr unsigned counters = places;
   bool resetCounters(unsigned n);
   bool setCounter(unsigned index, Place value);
   bool readCounters(Place *into, unsigned n);

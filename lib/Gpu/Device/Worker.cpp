@@ -66,6 +66,9 @@ PrepareReply Worker::prepare(const PrepareRequest &request) {
     launch.spread = known->second.spread;
     launch.writtenBytes = c.writtenBytes;
     launch.deterministic = c.deterministic;
+    if (c.changesNothing)
+      reply.notes.push_back("kernel " + run.launch->kernelName() +
+                            " changes nothing on the captured inputs; it is compared on others");
     for (unsigned i = 0; i < c.buffers.size(); ++i) {
       if (c.buffers[i].poisoned)
         launch.poisoned.push_back(i);

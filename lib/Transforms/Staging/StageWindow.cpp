@@ -1,8 +1,11 @@
 //===- StageWindow.cpp - a block's whole input in shared memory -----------===//
 //
-// stage-window[kernel:A+B]{pad=0,zeros=1}: before anything else, the block's threads together copy all that the block
-// reads of A and B into shared memory, meet, and read it there. It serves stencils and convolutions, and small operands
-// that every thread reads, such as a filter.
+// stage-window[kernel:A+B]{pad=0,wide=1,zeros=1}: before anything else, the block's threads together copy all that the
+// block reads of A and B into shared memory, meet, and read it there. It serves stencils and convolutions, and small
+// operands that every thread reads, such as a filter.
+//
+// `wide=1`: copies 16 bytes at a time. The tile grows by elements that nobody reads, so that its rows begin and end
+// with whole pieces, and the launch must have sizes with which every piece is inside of the array, or outside.
 //
 // `zeros=1`: outside of the array the tile holds zeros, which are added in place of a test whether to add. Where the
 // other factor is staged, too, and some element of it is not finite, a block tests as before.
@@ -37,7 +40,8 @@
 //
 // Refuses: loops around a read that may be left early or have no constant trip count (`specialize-scalar` may give them
 // one); indices and conditions that depend on data; an array whose elements are hardly read twice. With what the kernel
-// has already, shared memory is limited to 48 KiB.
+// has already, shared memory is limited to 48 KiB. `wide` is refused where it is not known how far the array goes on
+// beyond what is read.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
@@ -138,7 +142,8 @@ public:
       llvm::SmallVector<llvm::StringRef, 4> names;
       llvm::StringRef(list).split(names, '+');
       ActionTemplate site{"stage-window", state.rewrite.original + ":" + list, {}};
-      for (const Params &params : {Params{{"zeros", "1"}}, Params{}}) {
+      for (const Params &params :
+           {Params{{"wide", "1"}, {"zeros", "1"}}, Params{{"zeros", "1"}}, Params{{"wide", "1"}}, Params{}}) {
         auto applied = stage(state, names, params, 2);
         if (applied)
           site.values.push_back(params);
@@ -165,6 +170,37 @@ public:
   }
 
 private:
+  /// The tiles of what a block reads of the arrays, each at least `leastReuse` times.
+  static llvm::Expected<std::vector<Tile>> plan(KernelState &state, const KernelModel &model,
+                                                llvm::ArrayRef<llvm::StringRef> arrays, const Params &params,
+                                                int64_t leastReuse, std::set<std::string> &taken,
+                                                std::set<std::string> &tileNames) {
+    auto tiles = planTiles(state, model, arrays, nullptr);
+    if (!tiles)
+      return tiles.takeError();
+    std::string whyNarrow;
+    bool isWide = false;
+    for (Tile &tile : *tiles) {
+      if (tile.reads < leastReuse * tile.elements() || tile.reads <= tile.elements())
+        return notApplicable("the block reads hardly an element of {0} more than once", tile.array);
+      nameTile(tile, "_window", taken, tileNames);
+      tile.pad = paramInt(params, "pad", 0);
+      if (tile.pad < 0 || tile.pad > 64)
+        return notApplicable("the padding must be 0 to 64");
+      if (paramInt(params, "wide", 0)) {
+        if (llvm::Error e = requireVectors(state, model, tile, {}))
+          whyNarrow = llvm::toString(std::move(e));
+        else
+          isWide = true;
+      }
+      if (!params.count("pad"))
+        tile.pad = defaultPad(tile);
+    }
+    if (!isWide && !whyNarrow.empty())
+      return notApplicable("{0}", whyNarrow);
+    return tiles;
+  }
+
   llvm::Expected<KernelState> stage(const KernelState &state, llvm::ArrayRef<llvm::StringRef> arrays,
                                     const Params &params, int64_t leastReuse) const {
     std::array<int64_t, 3> shape = state.pinnedBlock();
@@ -183,23 +219,17 @@ private:
       return notApplicable("line {0} may access memory in ways that are not understood", line);
 
     KernelState result = state;
-    int64_t threads = shape[0] * shape[1] * shape[2], bytes = sharedBytes(*kernel);
+    const int64_t threads = shape[0] * shape[1] * shape[2];
     std::set<std::string> taken = allNames(*kernel), tileNames;
-    auto planned = planTiles(result, model, arrays, nullptr);
+    auto planned = plan(result, model, arrays, params, leastReuse, taken, tileNames);
     if (!planned)
       return planned.takeError();
-    std::vector<Tile> tiles = std::move(*planned);
-    for (Tile &tile : tiles) {
-      if (tile.reads < leastReuse * tile.elements() || tile.reads <= tile.elements())
-        return notApplicable("the block reads hardly an element of {0} more than once", tile.array);
-      nameTile(tile, "_window", taken, tileNames);
-      tile.pad = paramInt(params, "pad", defaultPad(tile));
-      if (tile.pad < 0 || tile.pad > 64)
-        return notApplicable("the padding must be 0 to 64");
+    const std::vector<Tile> tiles = std::move(*planned);
+    int64_t bytes = sharedBytes(*kernel);
+    for (const Tile &tile : tiles)
       bytes += tile.bytes();
-      if (bytes > int64_t(state.hints.maxSharedBytes))
-        return notApplicable("{0} bytes of shared memory are too many", bytes);
-    }
+    if (bytes > int64_t(state.hints.maxSharedBytes))
+      return notApplicable("{0} bytes of shared memory are too many", bytes);
     size_t place = firstUse(*kernel, tiles);
     for (const Tile &tile : tiles)
       if (llvm::Error e = requireKnownBefore(model, *kernel, place, tile))

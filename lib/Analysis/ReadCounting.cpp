@@ -1,0 +1,75 @@
+//===- ReadCounting.cpp - a[n++] = x as two statements --------------------===//
+//
+// A local variable that a statement counts on besides is counted on after it: the statement is then one that analyses
+// know, and calls in it are read where they stand.
+//
+//===----------------------------------------------------------------------===//
+#include "KernelReader.h"
+
+using namespace optiml;
+
+namespace {
+
+/// The increments of an expression, what is evaluated only perhaps, and all that it mentions.
+struct Steps : cl::RecursiveASTVisitor<Steps> {
+  std::vector<const cl::UnaryOperator *> found;
+  std::vector<const cl::ValueDecl *> mentioned;
+  bool perhaps = false;
+  bool VisitUnaryOperator(cl::UnaryOperator *x) {
+    if (x->isIncrementDecrementOp())
+      found.push_back(x);
+    return true;
+  }
+  bool VisitBinaryOperator(cl::BinaryOperator *x) { return !(perhaps |= x->isLogicalOp() || x->isCommaOp()); }
+  bool VisitConditionalOperator(cl::ConditionalOperator *) { return !(perhaps = true); }
+  bool VisitLambdaExpr(cl::LambdaExpr *) { return !(perhaps = true); }
+  bool VisitDeclRefExpr(cl::DeclRefExpr *x) {
+    mentioned.push_back(x->getDecl());
+    return true;
+  }
+};
+
+Steps stepsOf(const cl::Expr *e) {
+  Steps result;
+  result.TraverseStmt(const_cast<cl::Expr *>(e));
+  return result;
+}
+
+} // namespace
+
+const cl::UnaryOperator *KernelReader::countingOf(const cl::Expr *source) {
+  const cl::Expr *e = strip(source);
+  auto *store = llvm::dyn_cast<cl::BinaryOperator>(e);
+  if (store && !store->isAssignmentOp())
+    store = nullptr;
+  const Steps all = stepsOf(e), place = store ? stepsOf(store->getLHS()) : Steps();
+  if (all.perhaps || all.found.size() != 1 || !all.found[0]->isPostfix() || all.found[0] == e)
+    return nullptr;
+  auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(strip(all.found[0]->getSubExpr()));
+  auto *counter = ref ? llvm::dyn_cast<cl::VarDecl>(ref->getDecl()) : nullptr;
+  if (!counter || !counter->hasLocalStorage() || counter->getType()->isReferenceType() ||
+      counter->getType().isVolatileQualified() || !counter->getType()->isScalarType())
+    return nullptr;
+  // What is stored is computed before its place ([expr.assign]), so it sees the counter as it was.
+  const Steps &whereAlone = place.found.empty() ? all : place;
+  return llvm::count(whereAlone.mentioned, counter) == 1 ? all.found[0] : nullptr;
+}
+
+void KernelReader::countAfter(const StmtRef &s, std::vector<StmtRef> &out) {
+  unsigned found = 0;
+  ExprRef step;
+  auto take = [&](const ExprRef &e) -> ExprRef {
+    if (e->kind != ExprKind::IncDec || (e->text != "x++" && e->text != "x--") || e->args[0]->kind != ExprKind::Var)
+      return nullptr;
+    ++found;
+    step = e;
+    return e->args[0];
+  };
+  ExprRef alone = s->expr ? rewrite(s->expr, take) : nullptr;
+  if (found != 1)
+    return;
+  s->expr = alone;
+  StmtRef counts = exprStmt(step);
+  counts->line = s->line;
+  out.push_back(counts);
+}
