@@ -234,6 +234,7 @@ void optiml::pairAxes(KernelState &state, Kernel &kernel) {
 void optiml::adoptPlainIndices(KernelState &state, Kernel &kernel) {
   pairAxes(state, kernel);
   flattenGrid(state, kernel);
+  separateBlocks(state, kernel);
   for (unsigned axis = 0; axis < 3; ++axis) {
     std::string suffix(1, char('x' + axis));
     std::set<std::string> used = builtinsOf(kernel, axis);

@@ -73,6 +73,11 @@ struct ProgramTimes {
   double before = 0, after = 0;
 };
 
+/// Of some of a program's kernels: their time, and its share of the time of all.
+struct KernelUse {
+  double seconds = 0, share = 0;
+};
+
 inline double rooflineOf(const Measurement &baseline) {
   auto found = baseline.counters.find("roofline");
   return found == baseline.counters.end() ? 0 : found->second;
@@ -101,8 +106,8 @@ public:
   /// Command lines of further runs, with other sizes, for people.
   virtual std::vector<std::string> otherSizes() const = 0;
 
-  /// The share of the time of all kernels that those of this mangled name take; none where it is not known.
-  virtual std::optional<double> timeShare(const std::string &symbol) const = 0;
+  /// Of all launches of kernels with this mangled name; none where it is not known.
+  virtual std::optional<KernelUse> timeOf(const std::string &symbol) const = 0;
 
   /// After observe().
   virtual llvm::Expected<Evaluator *> evaluator(const SearchTask &task) = 0;

@@ -40,7 +40,7 @@ public:
   }
   std::vector<std::string> otherSizes() const override { return runs.arguments; }
 
-  std::optional<double> timeShare(const std::string &) const override { return std::nullopt; } // before any prediction
+  std::optional<KernelUse> timeOf(const std::string &) const override { return std::nullopt; } // before any prediction
   double roofline() const override { return own ? rooflineOf(own->baseline()) : 0; }
 
   llvm::Error observe(const SearchTask &task) override {

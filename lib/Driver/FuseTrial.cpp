@@ -58,13 +58,33 @@ static std::string partNames(const FusionCandidate &fusion) {
 static double mostSaved(const FusionCandidate &fusion, const Backend &backend) {
   double sum = 0, longest = 0;
   for (const KernelState &part : fusion.parts) {
-    std::optional<double> share = backend.timeShare(part.rewrite.originalSymbol);
-    if (!share)
+    const std::optional<KernelUse> use = backend.timeOf(part.rewrite.originalSymbol);
+    if (!use)
       return 1;
-    sum += *share;
-    longest = std::max(longest, *share);
+    sum += use->share;
+    longest = std::max(longest, use->share);
   }
   return sum - longest;
+}
+
+/// How long the launches take with as many threads as the one with the fewest has, before anything else is done to the
+/// kernel: what a run of the program costs more.
+static double secondsWithFewThreads(const FusionCandidate &fusion, const Backend &backend) {
+  constexpr double resident = 1 << 18; // of a large GPU: 132 multiprocessors with 2048 threads each
+  std::map<std::string, double> threads;
+  for (const LaunchImage &launch : backend.performance().launches)
+    threads[launch.kernel] = std::max(threads[launch.kernel], double(threadsOf(launch)));
+  double fewest = resident, seconds = 0;
+  for (const KernelState &part : fusion.parts)
+    if (auto it = threads.find(part.rewrite.originalSymbol); it != threads.end())
+      fewest = std::min(fewest, it->second);
+  for (const KernelState &part : fusion.parts) {
+    const std::optional<KernelUse> use = backend.timeOf(part.rewrite.originalSymbol);
+    auto it = threads.find(part.rewrite.originalSymbol);
+    if (use && it != threads.end())
+      seconds += use->seconds * std::min(it->second, resident) / fewest;
+  }
+  return seconds;
 }
 
 // Fused kernels that are no slower as they are may still be rewritten better than their parts.
@@ -77,6 +97,8 @@ static constexpr double leastSaved = 0.002;
 // Of the search's time that is left, at most so much for all ways of fusing launches: for each the program is run some
 // four times.
 static constexpr double timeShare = 0.3;
+// A run of a fused program may take so much of what is left of that.
+static constexpr double runShare = 0.05;
 
 namespace {
 
@@ -199,6 +221,14 @@ std::vector<FusionCandidate> Trial::candidates(bool overRows) {
       notes.push_back(partNames(fusion) + " stay apart, for " +
                       llvm::formatv("that could save {0:f2} % of the GPU's time at most", 100 * saved).str());
     return saved < leastSaved;
+  });
+  std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
+    const double seconds = fusion.fusion.kernel.launches.empty() ? 0 : secondsWithFewThreads(fusion, backend);
+    const bool isLong = backend.measures() && seconds > runShare * task.deadline->remaining();
+    if (isLong)
+      notes.push_back(partNames(fusion) + " stay apart, for " +
+                      llvm::formatv("few threads would take some {0:f1} s for all of the work", seconds).str());
+    return isLong;
   });
   return std::move(found.fusions);
 }

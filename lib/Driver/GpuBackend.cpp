@@ -59,7 +59,7 @@ public:
 
   llvm::Error observe(const SearchTask &task) override;
   llvm::Expected<Evaluator *> evaluator(const SearchTask &task) override;
-  std::optional<double> timeShare(const std::string &symbol) const override;
+  std::optional<KernelUse> timeOf(const std::string &symbol) const override;
   double roofline() const override { return own ? rooflineOf(own->baseline()) : 0; }
   void configure(SearchSettings &settings) const override;
   void searchUntil(const std::atomic<bool> *ended) override {
@@ -144,14 +144,14 @@ std::vector<std::string> GpuBackend::worthSearching(const SearchTask &task) cons
   return symbols;
 }
 
-std::optional<double> GpuBackend::timeShare(const std::string &symbol) const {
+std::optional<KernelUse> GpuBackend::timeOf(const std::string &symbol) const {
   if (!(searched.times.kernelSeconds > 0))
     return std::nullopt;
   double seconds = 0;
   for (const KernelTime &k : searched.times.kernels)
     if (sameFunction(k.symbol, symbol))
       seconds += k.seconds;
-  return seconds / searched.times.kernelSeconds;
+  return KernelUse{seconds, seconds / searched.times.kernelSeconds};
 }
 
 void GpuBackend::compileOriginal(const SearchTask &task) {

@@ -39,8 +39,8 @@ json optiml::storyOf(const SearchTask &task, const Program &device, const Kernel
     if (const KernelDecl *decl = device.findKernel(kernel.name)) {
       one["line"] = decl->line;
       one["symbol"] = decl->symbol;
-      if (auto share = backend.timeShare(decl->symbol))
-        one["share"] = *share;
+      if (auto use = backend.timeOf(decl->symbol))
+        one["share"] = use->share;
     }
     story["kernels"].push_back(one);
   }

@@ -154,8 +154,8 @@ nlohmann::json Workbench::about() const {
         {"name", kernel.name},         {"twin", kernel.twin},     {"parameters", kernel.parameters},
         {"launches", kernel.launches}, {"source", kernel.source}, {"rulesForNewText", kernelTextRules(kernel, false)}};
     if (const KernelState *state = impl->space->kernel(kernel.name))
-      if (auto share = impl->backend->timeShare(state->rewrite.originalSymbol))
-        one["shareOfTime"] = *share;
+      if (auto use = impl->backend->timeOf(state->rewrite.originalSymbol))
+        one["shareOfTime"] = use->share;
     about["kernels"].push_back(one);
   }
   for (const KernelSpace::Skipped &skipped : impl->space->skipped())

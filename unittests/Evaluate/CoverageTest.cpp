@@ -73,6 +73,22 @@ TEST(Coverage, WhatTheOriginalDidNotRunEitherNeedsNoRun) {
   EXPECT_EQ(numbers(of), (Numbers{3, 2}));
 }
 
+TEST(Coverage, StatementsBesideTheirConditionsAreTheSame) {
+  const std::string original = "if (sum > 255) sum = 255;\n} else for (;;) { y[i] = 1; }\nif (a) x[i] = 2;",
+                    changed = "sum[iy][ix1] = 255;\ny[i] = 1;\nx[i + 1] = 2;";
+  Coverage of, by;
+  std::vector<MissedCode> there, copies;
+  for (uint32_t line : {1, 2, 3}) {
+    there.push_back(missed(line, "f"));
+    copies.push_back(missed(10 + line, "g"));
+    there.back().line = copies.back().line = line;
+  }
+  by.addRun({"f"}, there);
+  of.addRun({"g"}, copies);
+  of.ignoreCopies(changed, by, original);
+  EXPECT_EQ(numbers(of), (Numbers{13})); // it stores to another place
+}
+
 TEST(Coverage, AnotherInstanceOfATemplateWillDo) {
   MissedCode m = missed(1, "f<1>");
   m.place = 77;

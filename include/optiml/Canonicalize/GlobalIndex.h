@@ -41,7 +41,11 @@ void pairAxes(KernelState &state, Kernel &kernel);
 /// the grid gets one axis.
 void flattenGrid(KernelState &state, Kernel &kernel);
 
-/// Pairs the axes and flattens the grid. Then, along an axis that the kernel uses by its block index alone (blocks
+/// Where a kernel whose threads do not wait for each other asks which block a thread is in ("row = blockIdx.x, col =
+/// threadIdx.x"), the blocks of the captured launch's width become rows along an axis that the kernel does not use.
+void separateBlocks(KernelState &state, Kernel &kernel);
+
+/// Pairs the axes, flattens the grid, and separates the blocks. Then, along an axis that the kernel uses by its block index alone (blocks
 /// being one thread thick), or by its thread index alone (in one block), that is the global index: writes it so, and
 /// records the condition.
 void adoptPlainIndices(KernelState &state, Kernel &kernel);

@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -240,6 +241,39 @@ static llvm::StringRef lineOf(llvm::StringRef text, uint32_t number) {
   return text.split('\n').first.trim();
 }
 
+/// "x = 0;" of "if (x > 9) x = 0;", which new text has in a line of its own.
+static llvm::StringRef statementOf(llvm::StringRef line) {
+  for (;;) {
+    line = line.trim(" \t{}");
+    llvm::StringRef rest = line;
+    rest.consume_front("else ");
+    rest = rest.ltrim();
+    if ((rest.consume_front("if") || rest.consume_front("for") || rest.consume_front("while")) &&
+        rest.ltrim().starts_with("(")) {
+      size_t depth = 0;
+      const size_t end = rest.find_if([&](char c) {
+        depth += c == '(';
+        return c == ')' && --depth == 0;
+      });
+      rest = end == llvm::StringRef::npos ? "" : rest.drop_front(end + 1).ltrim();
+    }
+    if (rest == line || rest.trim(" \t{}").empty())
+      return line;
+    line = rest;
+  }
+}
+
+/// "x = 0;" of "x[iy][ix] = 0;", where a thread has copies of a variable.
+static std::string withoutCopies(llvm::StringRef line) {
+  static const llvm::Regex copy("\\[(ix|iy|iz|lane)[0-9]*\\]");
+  std::string text = line.str();
+  for (llvm::SmallVector<llvm::StringRef, 2> found; copy.match(text, &found);) {
+    const size_t at = size_t(found[0].data() - text.data()), length = found[0].size();
+    text.erase(at, length);
+  }
+  return text;
+}
+
 /// What "return x;" gives, as a variable gets it where the function is read in place of its call ("result = x;").
 static llvm::StringRef givenBy(llvm::StringRef line) {
   llvm::StringRef value = line;
@@ -252,8 +286,8 @@ static llvm::StringRef givenBy(llvm::StringRef line) {
 
 void Coverage::ignoreCopies(llvm::StringRef text, const Coverage &original, llvm::StringRef originalText) {
   auto described = [](llvm::StringRef of, const emu::MissedCode &m) {
-    return std::array<std::string, 3>{llvm::sys::path::filename(m.file).str(), givenBy(lineOf(of, m.line)).str(),
-                                      m.constants};
+    const std::string statement = withoutCopies(statementOf(lineOf(of, m.line)));
+    return std::array<std::string, 3>{llvm::sys::path::filename(m.file).str(), givenBy(statement).str(), m.constants};
   };
   std::set<std::array<std::string, 3>> there;
   for (const auto &[code, m] : original.never)

@@ -159,6 +159,7 @@ public:
       return std::move(e);
     sinkUpdates(*kernel, state.hints.strictFloat);
     useBlockExtents(result, *kernel);
+    adoptPlainIndices(result, *kernel);
     normalizeGlobalIndex(*kernel, {0, 0, 0});
     std::vector<Turns> done;
     // The same list takes in the body of each loop, and that of an if around what is left.

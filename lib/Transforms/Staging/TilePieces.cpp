@@ -32,8 +32,9 @@ namespace {
 /// one do where the array is read up to the bound that they are below.
 class PieceGrower {
 public:
-  PieceGrower(const KernelModel &model, Tile &tile, size_t along, int64_t width)
-      : model(model), tile(tile), dim(tile.dims[along]), name(coordinate(along)),
+  /// `grid`: that the kernel is launched with.
+  PieceGrower(const std::array<IntExpr, 3> &grid, const KernelModel &model, Tile &tile, size_t along, int64_t width)
+      : grid(grid), model(model), tile(tile), dim(tile.dims[along]), name(coordinate(along)),
         before((tile.base.constantTerm() % width + width) % width), last(before + dim.extent),
         extent((last + width - 1) / width * width) {}
 
@@ -59,7 +60,7 @@ public:
     return llvm::Error::success();
   }
 
-  std::vector<std::string> conditions; ///< under which the array is read up to its bounds
+  std::vector<IntExpr> conditions; ///< on the original launch, under which the array is read up to its bounds
 
 private:
   /// The bound of the coordinate, if there is one.
@@ -89,13 +90,13 @@ private:
           return false;
         block = index;
         first = first.substitute(block, Poly());
-        reached = "(grid." + index.substr(index.size() - 1) + " - 1) * " + std::to_string(*step) + " + " + reached;
+        reached = "((" + grid[axis].str() + ") - 1) * " + std::to_string(*step) + " + " + reached;
       }
     if (block.empty() && first.constant())
       return *first.constant() <= last;
     const auto text = planText(model, first);
     if (text)
-      conditions.push_back(*text + " <= " + reached);
+      conditions.push_back(IntExpr::of(*text + " <= " + reached));
     return text.has_value();
   }
 
@@ -121,6 +122,7 @@ private:
     return reaches ? std::optional(step) : std::nullopt;
   }
 
+  const std::array<IntExpr, 3> &grid;
   const KernelModel &model;
   Tile &tile;
   TileDim &dim;
@@ -174,14 +176,14 @@ llvm::Error optiml::requireVectors(KernelState &state, const KernelModel &model,
   if (!contiguous || (tile.layout.back() == *contiguous && tile.pad % width != 0))
     return notApplicable("the tile of {0} is not made of aligned pieces of 16 bytes", tile.array);
   Tile wide = tile;
-  PieceGrower grower(model, wide, *contiguous, width);
+  PieceGrower grower(state.rewrite.plan.steps[0].grid, model, wide, *contiguous, width);
   if (llvm::Error e = grower.run())
     return e;
   Multiples multiple(model, multiples, width);
   if (llvm::Error e = requireAlignedPieces(wide, *contiguous, multiple))
     return e;
   state.require("aligned(" + tile.array + ", 16)", tile.array + " is read 16 bytes at a time");
-  for (const std::string &condition : grower.conditions)
+  for (const IntExpr &condition : grower.conditions)
     state.require(condition, "what is read 16 bytes at a time ends where " + tile.array + " does");
   for (const std::string &parameter : multiple.parameters)
     state.require(parameter + " % " + std::to_string(width) + " == 0", "rows are read 16 bytes at a time");
