@@ -40,9 +40,7 @@ KernelIdentities optiml::identifyKernels(KernelSpace &space, const SearchState &
   }
   for (const KernelDecl &decl : program.kernels())
     if (auto it = result.find(decl.name); it != result.end())
-      for (size_t i = 0; i < workload.launches.size(); ++i)
-        if (workload.launches[i].kernel == decl.symbol)
-          it->second.launches[i] = workload.launches[i].weight;
+      it->second.launches = launchWeights(workload, decl.symbol);
   // Which rewrites are legal says much about a kernel; at how many places less: loops and parameters speak for
   // themselves.
   std::map<std::string, std::set<std::string>> legal;

@@ -93,6 +93,8 @@ SearchSettings SearchRun::settings() const {
   settings.jobs = task.jobs();
   settings.margin = flags.margin;
   settings.simplerWithin = 1.02;
+  for (const KernelDecl &decl : device.kernels())
+    settings.launches[decl.name] = launchWeights(backend.performance(), decl.symbol);
   backend.configure(settings);
   settings.cancel = &means.interrupted;
   return settings;

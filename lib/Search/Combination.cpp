@@ -1,6 +1,7 @@
 //===- Combination.cpp - the best of every kernel together ----------------===//
 #include "Combination.h"
 #include "LinePlayer.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
 using namespace optiml::search;
@@ -9,46 +10,96 @@ using namespace optiml::search;
 /// less of the whole is no part of it.
 static constexpr double worthACombination = 0.95, worthAPart = 0.98;
 
+/// Of one kernel's launches, in which a part of a combination may not be slower than the original by more.
+static constexpr double noSlower = 1.05;
+
+Combination::Combination(Session &session, std::vector<std::string> names)
+    : session(session), kernels(std::move(names)), ends(kernels.size()), variants(kernels.size()),
+      tried(kernels.size()) {
+  session.evaluated = [this](Node &node) {
+    for (size_t k = 0; k < kernels.size(); ++k)
+      if (this->session.settings.launches.count(kernels[k]) && !partOn(k, node).empty())
+        variants[k].push_back(&node);
+  };
+}
+
 void Combination::add(size_t kernel, Node *end) {
   tried[kernel] = true;
   ends[kernel].push_back(end);
 }
 
+static double timeOf(const Node &node) { return node.measured->time.seconds; }
+
 Node *Combination::bestOn(size_t kernel) const {
   Node *best = nullptr;
   for (Node *end : ends[kernel])
     if (end->measured && !end->failed && end->measured->guardrails.empty() &&
-        secondsOf(end) < (best ? secondsOf(best) : worthAPart * secondsOf(nullptr)))
+        timeOf(*end) < (best ? timeOf(*best) : worthAPart * timeOf(*session.root)))
       best = end;
   return best;
 }
 
-/// By kernel; null: the original.
-std::vector<Node *> Combination::best() const {
-  std::vector<Node *> result;
-  for (size_t kernel = 0; kernel < ends.size(); ++kernel)
-    result.push_back(bestOn(kernel));
-  return result;
+double Combination::secondsOn(size_t kernel, const Node &node) const {
+  const Timing &time = node.measured->time;
+  auto own = session.settings.launches.find(kernels[kernel]);
+  if (own == session.settings.launches.end())
+    return time.seconds;
+  double seconds = 0;
+  for (const auto &[launch, weight] : own->second) {
+    if (launch >= time.perLaunch.size())
+      return time.seconds;
+    seconds += weight * time.perLaunch[launch];
+  }
+  return seconds;
 }
 
-std::vector<Node *> Combination::proven() const {
-  std::vector<Node *> result;
-  for (const std::vector<Node *> &own : ends) {
-    Node *best = nullptr;
-    for (Node *end : own)
-      if (end->isConfirmed() && secondsOf(end) < secondsOf(best))
-        best = end;
-    result.push_back(best);
+double Combination::savedOn(size_t kernel, const Node &node) const {
+  return secondsOn(kernel, *session.root) - secondsOn(kernel, node);
+}
+
+bool Combination::slowsALaunchOf(size_t kernel, const Node &node) const {
+  const std::vector<double> &before = session.root->measured->time.perLaunch, &after = node.measured->time.perLaunch;
+  auto own = session.settings.launches.find(kernels[kernel]);
+  if (own == session.settings.launches.end())
+    return true; // of which kernel the launches are that became slower is not known
+  return llvm::any_of(own->second, [&](const auto &launch) {
+    return launch.first >= before.size() || launch.first >= after.size() ||
+           after[launch.first] > noSlower * before[launch.first];
+  });
+}
+
+Recipe Combination::partOn(size_t kernel, const Node &node) const {
+  Recipe part;
+  llvm::copy_if(node.recipe, std::back_inserter(part),
+                [&](const Action &action) { return siteKernel(action.site) == kernels[kernel]; });
+  return part;
+}
+
+Combination::Parts Combination::best(bool proven) const {
+  Parts result(kernels.size());
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    double most = proven ? 0 : (1 - worthAPart) * timeOf(*session.root);
+    for (const std::vector<Node *> *nodes : {&ends[k], &variants[k]})
+      for (const Node *node : *nodes) {
+        const bool usable = proven ? node->isConfirmed()
+                                   : node->measured && !node->failed &&
+                                         (node->measured->guardrails.empty() || !slowsALaunchOf(k, *node));
+        if (usable && savedOn(k, *node) > most) {
+          most = savedOn(k, *node);
+          result[k] = node;
+        }
+      }
   }
   return result;
 }
 
 void Combination::playIfBetter() {
-  if (end && end->failed)
+  const bool hasFailed = end && end->failed;
+  if (hasFailed)
     played = HUGE_VAL;
-  const std::vector<Node *> lines = best();
-  if (secondsOf(lines) < worthACombination * played)
-    play(lines, /*canWait=*/session.settings.firstTogether > 1);
+  const Parts parts = best(hasFailed);
+  if (secondsOf(parts) < worthACombination * std::min(played, timeOf(*session.best)))
+    play(parts, /*canWait=*/session.settings.firstTogether > 1);
 }
 
 std::optional<Job> Combination::take() {
@@ -67,32 +118,34 @@ void Combination::finish() {
   if (session.isFlowing()) // the last lines may still be under way
     return playIfBetter();
   evaluateWaiting();
-  const std::vector<Node *> lines = best();
-  if (secondsOf(lines) < played)
-    play(lines, /*canWait=*/false);
+  const Parts parts = best(/*proven=*/false);
+  if (secondsOf(parts) < played)
+    play(parts, /*canWait=*/false);
   if (!end || !end->isConfirmed())
-    play(proven(), /*canWait=*/false);
+    play(best(/*proven=*/true), /*canWait=*/false);
 }
 
-double Combination::secondsOf(const std::vector<Node *> &lines) const {
-  double seconds = secondsOf(nullptr);
-  for (const Node *node : lines)
-    seconds -= secondsOf(nullptr) - secondsOf(node);
+double Combination::secondsOf(const Parts &parts) const {
+  double seconds = timeOf(*session.root);
+  for (size_t k = 0; k < parts.size(); ++k)
+    if (parts[k])
+      seconds -= savedOn(k, *parts[k]);
   return seconds;
 }
 
-void Combination::play(const std::vector<Node *> &lines, bool canWait) {
+void Combination::play(const Parts &parts, bool canWait) {
   Recipe together;
-  unsigned parts = 0;
-  for (const Node *node : lines)
-    if (node) {
-      together.insert(together.end(), node->recipe.begin(), node->recipe.end());
-      ++parts;
+  unsigned count = 0;
+  for (size_t k = 0; k < parts.size(); ++k)
+    if (parts[k]) {
+      const Recipe part = partOn(k, *parts[k]);
+      together.insert(together.end(), part.begin(), part.end());
+      ++count;
     }
-  if (parts < 2 || together == recipe || session.stopReason())
+  if (count < 2 || together == recipe || session.stopReason())
     return;
   recipe = together;
-  played = secondsOf(lines);
+  played = secondsOf(parts);
   std::vector<Walk> walks = {replayOf(session, together)};
   session.walkAll(walks);
   if (walks[0].steps.empty())

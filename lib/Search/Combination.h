@@ -6,12 +6,15 @@
 
 namespace optiml::search {
 
-/// The best line of every kernel, one after the other. It is played as soon as each kernel had its turn, for beside one
+/// What did best on every kernel, one after the other. It is played as soon as each kernel had its turn, for beside one
 /// kernel's much faster line those of the others are hardly seen, and where times are predicted they are not even
-/// verified.
+/// verified. Where each kernel's launches are known, any variant tells how good its actions on a kernel are.
 class Combination {
 public:
-  Combination(Session &session, size_t kernels) : session(session), ends(kernels), tried(kernels) {}
+  /// `kernels`: as sites name them.
+  Combination(Session &session, std::vector<std::string> kernels);
+  Combination(const Combination &) = delete;
+  ~Combination() { session.evaluated = nullptr; }
 
   bool hasTried(size_t kernel) const { return tried[kernel]; }
   /// The best line on `kernel`, also if it is only predicted; null: none is better than the original.
@@ -30,15 +33,22 @@ private:
     Node *end;
     Path path;
   };
-  double secondsOf(const Node *node) const { return (node ? node : session.root)->measured->time.seconds; }
-  double secondsOf(const std::vector<Node *> &lines) const;
-  std::vector<Node *> best() const;
-  std::vector<Node *> proven() const;
-  void play(const std::vector<Node *> &lines, bool canWait);
+  using Parts = std::vector<const Node *>; ///< by kernel, of which variant the actions are; null: the original
+
+  double secondsOn(size_t kernel, const Node &node) const;
+  /// Seconds of a run that the node's actions on the kernel save.
+  double savedOn(size_t kernel, const Node &node) const;
+  bool slowsALaunchOf(size_t kernel, const Node &node) const;
+  Recipe partOn(size_t kernel, const Node &node) const;
+  double secondsOf(const Parts &parts) const;
+  Parts best(bool proven) const;
+  void play(const Parts &parts, bool canWait);
   void evaluateWaiting();
 
   Session &session;
-  std::vector<std::vector<Node *>> ends; ///< by kernel. What was believed may still fail.
+  const std::vector<std::string> kernels;
+  std::vector<std::vector<Node *>> ends;     ///< by kernel, of lines on it. What was believed may still fail.
+  std::vector<std::vector<Node *>> variants; ///< by kernel, where its launches are known
   std::vector<bool> tried;
   Recipe recipe; ///< the last one played, and where it led
   Node *end = nullptr;

@@ -36,8 +36,8 @@ static std::vector<std::string> kernelsOf(const SearchState &root) {
 }
 
 Openings::Openings(Session &session)
-    : session(session), kernels(kernelsOf(session.root->state)), combination(session, kernels.size()),
-      varied(kernels.size()) {}
+    : session(session), kernels(kernelsOf(session.root->state)), combination(session, kernels), varied(kernels.size()) {
+}
 Openings::~Openings() = default;
 
 /// The transform that the line is about, or its name.
@@ -264,7 +264,7 @@ void Openings::mendUntested() {
 
 void Openings::playOn() {
   mendUntested();
-  if (session.isFlowing()) { // answers came meanwhile
+  if (session.isFlowing() || !session.settings.launches.empty()) { // answers came meanwhile
     combination.playIfBetter();
     run({});
   }

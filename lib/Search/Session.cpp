@@ -254,6 +254,8 @@ void Session::fold(Node &node, Measurement measurement, bool recalled) {
   if (improved)
     best = &node;
   proposer.observe(node.state, *node.measured);
+  if (evaluated && usable)
+    evaluated(node);
   if (observer)
     observer->evaluated({&node == root ? 0 : statistics.evaluations, node.recipe, node.state.key, *node.measured,
                          recalled, improved, elapsed()});

@@ -119,6 +119,7 @@ public:
   double lowest = 0, highest = 0; ///< rewards seen, for normalization
   SearchStatistics statistics;
   std::vector<std::string> notes;
+  std::function<void(Node &)> evaluated; ///< told of every variant that was measured; may be null
 
   Proposer &book() { return proposer; }
 

@@ -150,6 +150,14 @@ static LaunchImage readLaunch(const Field &f, const std::string &directory) {
   return l;
 }
 
+std::map<size_t, double> optiml::launchWeights(const Workload &workload, const std::string &kernel) {
+  std::map<size_t, double> weights;
+  for (size_t i = 0; i < workload.launches.size(); ++i)
+    if (workload.launches[i].kernel == kernel)
+      weights[i] = workload.launches[i].weight;
+  return weights;
+}
+
 uint64_t optiml::threadsOf(const LaunchImage &launch) {
   uint64_t threads = 1;
   for (unsigned i = 0; i < 3; ++i)

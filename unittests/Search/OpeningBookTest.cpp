@@ -95,6 +95,35 @@ TEST(OpeningBook, TheBestOfAllKernelsAreCombinedOnceEachHadItsTurn) {
   EXPECT_EQ(recorder.trajectory[4], "4 stage[k1/i:B] correct");
 }
 
+TEST(OpeningBook, WhatDidBestOnAKernelIsTakenFromAnyVariant) {
+  TwoKernels space;
+  struct : Evaluator {
+    Measurement evaluate(const Variant &variant, Fidelity) override {
+      Measurement m;
+      m.verdict = Verdict::Correct;
+      double k1 = 0.5, k2 = 0.5;
+      for (const Action &action : variant.recipe)
+        if (action.site == "k1/i:A")
+          k1 = 0.4;
+        else if (action.site == "k1/i:B")
+          k1 = 0.1;
+        else
+          k2 = 0.2;
+      m.time = {k1 + k2, 1, false, {k1, k2}};
+      m.reward = -std::log2(m.time.seconds);
+      return m;
+    }
+  } evaluator;
+  ToyProposer proposer;
+  Recorder recorder;
+  SearchSettings settings = budget(3);
+  settings.launches = {{"k1", {{0, 1.0}}}, {"n::k2<int>", {{1, 1.0}}}};
+  settings.first = {{{"stage", "k1/i:A", {}}, {"stage", "n::k2<int>/i:A", {}}}, {{"stage", "k1/i:B", {}}}};
+  llvm::cantFail(runSearch(space, proposer, evaluator, settings, nullptr, &recorder));
+  ASSERT_EQ(recorder.trajectory.size(), 4u);
+  EXPECT_EQ(recorder.trajectory[3], "3 stage[k1/i:B];stage[n::k2<int>/i:A] correct improved");
+}
+
 TEST(OpeningBook, WhereTheWholeIsWrongWhatIsProvenIsCombined) {
   TwoKernels space;
   struct : StageEvaluator {

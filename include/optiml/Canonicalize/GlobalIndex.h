@@ -45,9 +45,9 @@ void flattenGrid(KernelState &state, Kernel &kernel);
 /// threadIdx.x"), the blocks of the captured launch's width become rows along an axis that the kernel does not use.
 void separateBlocks(KernelState &state, Kernel &kernel);
 
-/// Pairs the axes, flattens the grid, and separates the blocks. Then, along an axis that the kernel uses by its block index alone (blocks
-/// being one thread thick), or by its thread index alone (in one block), that is the global index: writes it so, and
-/// records the condition.
+/// Pairs the axes, flattens the grid, and separates the blocks. Then, along an axis that the kernel uses by its block
+/// index alone (blocks being one thread thick), or by its thread index alone (in one block), that is the global index:
+/// writes it so, and records the condition.
 void adoptPlainIndices(KernelState &state, Kernel &kernel);
 
 /// Replaces globalIdx.a by `make(axis)`.

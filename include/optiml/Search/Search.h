@@ -26,6 +26,7 @@
 #include "optiml/Core/Interfaces.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,7 +55,10 @@ struct SearchSettings {
   std::vector<Recipe> first;  ///< to evaluate before anything else
   bool openingBook = true;
   const Outlook *outlook = nullptr; ///< orders the opening book, and leaves out what should be far slower than the best
-  double margin = 1.0;              ///< the original stays unless a variant is at least this much faster
+  /// Which of Timing::perLaunch are a kernel's, and what each weighs, by the kernel's name in sites. Where that is
+  /// known, what did best on each kernel is put together.
+  std::map<std::string, std::map<size_t, double>> launches = {};
+  double margin = 1.0;    ///< the original stays unless a variant is at least this much faster
   double roofline = 0.93; ///< stop when counter "roofline" of the best reaches this after the opening; 0: never
   double simplerWithin =
       1.0;          ///< of variants within this factor of the best time, the one with the shortest recipe wins

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,9 @@ struct Workload {
   /// Writes directory/workload.json (blobs are written by whoever captured).
   bool write(std::string &error) const;
 };
+
+/// Which launches are the kernel's (a mangled name), by number, and how many of the program's each stands for.
+std::map<size_t, double> launchWeights(const Workload &workload, const std::string &kernel);
 
 /// Of launches that do the same with the same contents, the first stands for all: repetitions, as a benchmark makes
 /// them.
