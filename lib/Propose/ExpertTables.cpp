@@ -62,6 +62,7 @@ static void addPreparation(OpeningLine &line) {
     first.push_back(readStep("unstage-shared"));
   first.push_back(readStep("expand-powers"));
   first.push_back(readStep("reciprocal-roots"));
+  first.push_back(readStep("reciprocal-divisors"));
   // One index for all cells hides the rows that tiles need.
   if (needs({"stage-shared", "stage-window", "coarsen"}))
     first.push_back(readStep("unflatten-index"));

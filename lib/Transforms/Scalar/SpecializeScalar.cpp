@@ -172,6 +172,15 @@ private:
           result.insert(atom);
     };
     auto note = [&](const ExprRef &e, int64_t largest) { noteAll(model.poly(e), largest); };
+    // "half = dim / 2" is known where `dim` is.
+    std::function<void(const ExprRef &, unsigned)> noteDivisor = [&](const ExprRef &e, unsigned depth) {
+      note(e, INT64_MAX);
+      for (const std::string &name : namesIn(e))
+        if (const Stmt *local = depth ? model.singleAssignment(name) : nullptr; local && local->expr)
+          noteDivisor(local->expr, depth - 1);
+        else if (values.count(name) && !(model.varies(e) & (AnyThread | AnyBlock | FromMemory)))
+          noteAll(Poly::atom(name), INT64_MAX);
+    };
     auto noteRadius = [&](const ExprRef &bound, bool fromBelow) {
       for (const Poly &p : model.boundsOf(bound, fromBelow))
         if (llvm::any_of(p.atoms(), [&](const std::string &atom) { return model.variesAtom(atom) & AnyThread; }))
@@ -189,7 +198,7 @@ private:
       if (e->kind != ExprKind::Binary || !e->type.isInt())
         return;
       if (e->text == "/" || e->text == "%")
-        note(e->args[1], INT64_MAX);
+        noteDivisor(e->args[1], 4);
       if (e->text == "*")
         for (const ExprRef &factor : e->args)
           if (factor->kind == ExprKind::Var || factor->kind == ExprKind::Member)
