@@ -246,6 +246,8 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   if (!result)
     return result.takeError();
   watch.lap("search");
+  if (programs && result->improved) // the simplest of the best may not have been the best before
+    programs->want(*result->best.variant);
 
   SearchOutcome outcome;
   nlohmann::json settled = nlohmann::json::object();
