@@ -228,7 +228,7 @@ private:
   /// T(a, b) of a class that is copied byte by byte and whose constructor only computes, as a call; null for others.
   ExprRef construction(const cl::CXXConstructExpr *x);
   /// A default constructor that does nothing, nor do those of the members: they have no values after it.
-  static bool leavesUnset(const cl::CXXConstructorDecl *constructor);
+  static bool leavesUnset(const cl::CXXConstructExpr *made);
   /// "T v(a, b);" as a declaration without a value and what the constructor does then; false, and nothing is done,
   /// where it has to stay whole.
   bool constructInPlace(const cl::VarDecl *v, const cl::CXXConstructExpr *x, const StmtRef &declared,

@@ -163,7 +163,10 @@ bool PurityAnalysis::isInstruction(const GCCAsmStmt &s) const {
   for (unsigned i = 0; i < s.getNumClobbers(); ++i)
     if (s.getClobber(i) == "memory")
       return false;
-  return !s.isVolatile() && s.getNumInputs() > 0 && ast.getSourceManager().isInSystemHeader(s.getAsmLoc());
+  const std::string text = s.getAsmString();
+  const bool reads = text.find("ld") != std::string::npos || text.find("tex") != std::string::npos;
+  return !reads && !s.isVolatile() && s.getNumInputs() > 0 && s.getNumOutputs() > 0 &&
+         ast.getSourceManager().isInSystemHeader(s.getAsmLoc());
 }
 
 bool PurityAnalysis::isPure(const CallExpr &call) {
@@ -231,8 +234,9 @@ bool PurityAnalysis::isPure(const FunctionDecl *function) {
               (!function->getReturnType()->isVoidType() && (!method || method->isStatic() || method->isConst())));
   } else if (unsigned id = function->getBuiltinID()) {
     // No kernel changes how numbers are rounded, or looks at errno.
-    result = ast.BuiltinInfo.isConst(id) || ast.BuiltinInfo.isConstWithoutErrnoAndExceptions(id) ||
-             ast.BuiltinInfo.isConstWithoutExceptions(id);
+    result = !llvm::StringRef(name).starts_with("__nvvm_read_ptx_sreg_") && // where the thread is
+             (ast.BuiltinInfo.isConst(id) || ast.BuiltinInfo.isConstWithoutErrnoAndExceptions(id) ||
+              ast.BuiltinInfo.isConstWithoutExceptions(id));
   } else if (function->hasBody(definition)) {
     BodyCheck check(*this, isa<CXXConstructorDecl>(definition));
     check.TraverseStmt(definition->getBody());

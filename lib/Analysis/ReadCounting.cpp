@@ -29,6 +29,22 @@ struct Steps : cl::RecursiveASTVisitor<Steps> {
   }
 };
 
+/// What may read a variable by another name than its own.
+struct Indirections : cl::RecursiveASTVisitor<Indirections> {
+  bool found = false;
+  bool VisitUnaryOperator(cl::UnaryOperator *x) { return !(found |= x->getOpcode() == cl::UO_Deref); }
+  bool VisitArraySubscriptExpr(cl::ArraySubscriptExpr *) { return !(found = true); }
+  bool VisitMemberExpr(cl::MemberExpr *) { return !(found = true); }
+  bool VisitCallExpr(cl::CallExpr *) { return !(found = true); }
+  bool VisitDeclRefExpr(cl::DeclRefExpr *x) { return !(found |= x->getDecl()->getType()->isReferenceType()); }
+};
+
+bool isIndirect(const cl::Expr *e) {
+  Indirections result;
+  result.TraverseStmt(const_cast<cl::Expr *>(e));
+  return result.found;
+}
+
 Steps stepsOf(const cl::Expr *e) {
   Steps result;
   result.TraverseStmt(const_cast<cl::Expr *>(e));
@@ -50,7 +66,14 @@ const cl::UnaryOperator *KernelReader::countingOf(const cl::Expr *source) {
   if (!counter || !counter->hasLocalStorage() || counter->getType()->isReferenceType() ||
       counter->getType().isVolatileQualified() || !counter->getType()->isScalarType())
     return nullptr;
-  // What is stored is computed before its place ([expr.assign]), so it sees the counter as it was.
+  // What is stored is computed before its place ([expr.assign]): the place must not see a counter that has been
+  // stepped.
+  if (store && place.found.empty()) {
+    auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(strip(store->getLHS()));
+    if (isIndirect(element ? element->getIdx() : store->getLHS()) || (element && isIndirect(element->getBase())))
+      return nullptr;
+  }
+  // It sees the counter as it was.
   const Steps &whereAlone = place.found.empty() ? all : place;
   return llvm::count(whereAlone.mentioned, counter) == 1 ? all.found[0] : nullptr;
 }

@@ -99,14 +99,17 @@ void KernelReader::describe(const cl::CXXConstructExpr *x, size_t given) {
   place = outerPlace;
 }
 
-bool KernelReader::leavesUnset(const cl::CXXConstructorDecl *constructor) {
+bool KernelReader::leavesUnset(const cl::CXXConstructExpr *made) {
+  const cl::CXXConstructorDecl *constructor = made->getConstructor();
+  if (made->requiresZeroInitialization())
+    return false;
   if (constructor->isTrivial())
     return true;
   auto *body = llvm::dyn_cast_or_null<cl::CompoundStmt>(constructor->getBody());
   return body && body->body_empty() && constructor->getNumParams() == 0 &&
          llvm::all_of(constructor->inits(), [](const cl::CXXCtorInitializer *init) {
            auto *member = llvm::dyn_cast<cl::CXXConstructExpr>(init->getInit()->IgnoreImplicit());
-           return member && member->getNumArgs() == 0 && leavesUnset(member->getConstructor());
+           return member && member->getNumArgs() == 0 && leavesUnset(member);
          });
 }
 

@@ -47,7 +47,7 @@ void KernelReader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std
   if (const cl::Expr *init = v->getInit()) {
     const cl::Expr *stripped = strip(init);
     auto *construct = llvm::dyn_cast<cl::CXXConstructExpr>(stripped);
-    bool trivialDefault = construct && construct->getNumArgs() == 0 && leavesUnset(construct->getConstructor());
+    bool trivialDefault = construct && construct->getNumArgs() == 0 && leavesUnset(construct);
     if (construct && !trivialDefault) {
       s->expr = construction(construct);
       bool isValue = s->expr && !records.constructors[constructorKey(s->expr->text, s->expr->args.size())].empty();
@@ -391,5 +391,5 @@ bool KernelReader::simple(const cl::VarDecl *v) {
       (v->isStaticLocal() && !v->hasAttr<cl::CUDASharedAttr>()))
     return false;
   auto *construct = v->getInit() ? llvm::dyn_cast<cl::CXXConstructExpr>(strip(v->getInit())) : nullptr;
-  return !construct || (construct->getNumArgs() == 0 && leavesUnset(construct->getConstructor()));
+  return !construct || (construct->getNumArgs() == 0 && leavesUnset(construct));
 }

@@ -142,9 +142,8 @@ void Combination::play(const Parts &parts, bool canWait) {
       together.insert(together.end(), part.begin(), part.end());
       ++count;
     }
-  if (count < 2 || together == recipe || session.stopReason())
+  if (count < 2 || session.stopReason() || !known.insert(recipeText(together)).second)
     return;
-  recipe = together;
   played = secondsOf(parts);
   std::vector<Walk> walks = {replayOf(session, together)};
   session.walkAll(walks);

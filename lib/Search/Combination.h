@@ -3,6 +3,7 @@
 #define OPTIML_LIB_SEARCH_COMBINATION_H
 
 #include "Session.h"
+#include <set>
 
 namespace optiml::search {
 
@@ -50,8 +51,8 @@ private:
   std::vector<std::vector<Node *>> ends;     ///< by kernel, of lines on it. What was believed may still fail.
   std::vector<std::vector<Node *>> variants; ///< by kernel, where its launches are known
   std::vector<bool> tried;
-  Recipe recipe; ///< the last one played, and where it led
-  Node *end = nullptr;
+  std::set<std::string> known; ///< the recipes that were played
+  Node *end = nullptr;         ///< where the last one led
   std::optional<Waiting> waiting;
   double played = HUGE_VAL;
 };

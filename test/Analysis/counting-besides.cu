@@ -1,10 +1,11 @@
 // a[n++] = f(…) is a[n] = f(…) and n++, so that f is read where it stands; a helper works on a caller's array itself.
 // RUN: %opt --passes='block-shape[median]{x=32,y=8};select-elements[median:v]' %s | %check=MEDIAN
 // RUN: %opt --passes='block-shape[pack]{x=64}' %s | %check=PACK
+// RUN: %opt --passes='block-shape[alias]{x=64}' %s | %check=ALIAS
 // RUN: %opt --passes='block-shape[rounds]{x=64};coarsen[rounds]{x=2}' %s | %check=ROUNDS
 // RUN: %opt --passes='block-shape[records]{x=64};coarsen[records]{x=2}' %s | %check=RECORDS
 
-// RUN: optiml-opt --reread --emit --passes='block-shape[median]{x=32,y=8};select-elements[median:v];block-shape[pack]{x=64};block-shape[rounds]{x=64};coarsen[rounds]{x=2};block-shape[records]{x=64};coarsen[records]{x=2}' %s > %t.cu
+// RUN: optiml-opt --reread --emit --passes='block-shape[median]{x=32,y=8};select-elements[median:v];block-shape[pack]{x=64};block-shape[alias]{x=64};block-shape[zeros]{x=64};block-shape[rounds]{x=64};coarsen[rounds]{x=2};block-shape[records]{x=64};coarsen[records]{x=2}' %s > %t.cu
 // RUN: %verify=%t.cu %s | %check=SAME
 // SAME: the same results
 #include <cmath>
@@ -72,6 +73,18 @@ __global__ void pack(const float *x, float *y, int n) {
   y[i] += last + v[0] + v[1] + v[2] + v[3];
 }
 
+// The place sees the counter by another name after it was stepped.
+// ALIAS: v[k] = w[k++];
+__global__ void alias(const float *x, float *y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  float v[4] = {0, 0, 0, 0}, w[4] = {x[i], 2, 3, 4};
+  int k = 0, &r = k;
+  v[r] = w[k++];
+  y[i] = v[0] + 2 * v[1];
+}
+
 // ROUNDS: y[{{.*}}] = rintf(x[{{.*}}]) + nearbyintf(
 __global__ void rounds(const float *x, float *y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -99,6 +112,24 @@ __global__ void records(const float *x, float *y, int n) {
   y[i] = s.to.x - s.from.x;
 }
 
+// A member that is initialized with () is zero.
+struct Pair {
+  float a, b;
+  Pair() = default;
+};
+struct Zeros {
+  Pair p;
+  __device__ Zeros() : p() {}
+};
+__global__ void zeros(const float *x, float *y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  Zeros z;
+  Pair q = Pair();
+  y[i] = z.p.b + q.a + x[i];
+}
+
 int main() {
   const int w = 37, h = 19, n = w * h;
   float host[n], *a, *b;
@@ -108,7 +139,7 @@ int main() {
   cudaMalloc(&b, sizeof host);
   cudaMemcpy(a, host, sizeof host, cudaMemcpyHostToDevice);
   double sum = 0;
-  for (int k = 0; k < 4; ++k) {
+  for (int k = 0; k < 6; ++k) {
     if (k == 0)
       median<<<dim3(2, 3), dim3(32, 8)>>>({a, w, h}, {b, w, h});
     if (k == 1)
@@ -117,6 +148,10 @@ int main() {
       rounds<<<(n + 63) / 64, 64>>>(a, b, n);
     if (k == 3)
       records<<<(n + 63) / 64, 64>>>(a, b, n);
+    if (k == 4)
+      alias<<<(n + 63) / 64, 64>>>(a, b, n);
+    if (k == 5)
+      zeros<<<(n + 63) / 64, 64>>>(a, b, n);
     cudaMemcpy(host, b, sizeof host, cudaMemcpyDeviceToHost);
     for (int i = 0; i < n; ++i)
       sum += host[i] * (1 + i % 5);

@@ -74,19 +74,24 @@ TEST(Coverage, WhatTheOriginalDidNotRunEitherNeedsNoRun) {
 }
 
 TEST(Coverage, StatementsBesideTheirConditionsAreTheSame) {
-  const std::string original = "if (sum > 255) sum = 255;\n} else for (;;) { y[i] = 1; }\nif (a) x[i] = 2;",
-                    changed = "sum[iy][ix1] = 255;\ny[i] = 1;\nx[i + 1] = 2;";
+  const std::string original = "if (sum > 255) sum = 255;\n} else if (a) { y[i] = 1; }\nif (b) return;\nif (c) w = 0;",
+                    changed = "if (sum1[iy][ix1] > 255) {\nsum1[iy][ix1] = 255;\n}\nif (a) y[i] = 1;\nif (b) {\n"
+                              "return;\nif (d)\nreturn;\nif (c)\nv = 0;\nif (a)\ny[i + 1] = 1;";
   Coverage of, by;
   std::vector<MissedCode> there, copies;
-  for (uint32_t line : {1, 2, 3}) {
+  for (uint32_t line : {1, 2, 3, 4}) {
     there.push_back(missed(line, "f"));
+    there.back().line = line;
+  }
+  for (uint32_t line : {2, 4, 6, 8, 10, 12}) {
     copies.push_back(missed(10 + line, "g"));
-    there.back().line = copies.back().line = line;
+    copies.back().line = line;
   }
   by.addRun({"f"}, there);
   of.addRun({"g"}, copies);
   of.ignoreCopies(changed, by, original);
-  EXPECT_EQ(numbers(of), (Numbers{13})); // it stores to another place
+  // Another condition, another variable, another place.
+  EXPECT_EQ(numbers(of), (Numbers{18, 20, 22}));
 }
 
 TEST(Coverage, AnotherInstanceOfATemplateWillDo) {

@@ -90,6 +90,7 @@ protected:
 
   VerifyReport verify(const std::string &text) {
     variant.text = text;
+    variant.rewrites[0].twinText = text;
     return llvm::cantFail(verifier->verify(variant));
   }
 };
@@ -177,6 +178,22 @@ TEST_F(Verified, LongLaunchesAreComparedAsAWholeAndCheckedInPart) {
   r = verify("0");
   ASSERT_EQ(r.verdict, Verdict::WrongResult);
   EXPECT_EQ(r.difference->index, 60u);
+}
+
+// Beside other kernels it would be the same.
+TEST_F(Verified, AKernelThatWasRightIsNotComparedAgain) {
+  makeVerifier();
+  VerifyReport r = verify("1");
+  ASSERT_EQ(r.verdict, Verdict::Correct) << r.why;
+  EXPECT_GT(r.runs, 0u);
+  r = verify("1");
+  EXPECT_EQ(r.verdict, Verdict::Correct);
+  EXPECT_EQ(r.runs, 0u);
+  EXPECT_EQ(r.launches, 1u);
+  EXPECT_EQ(verify("2").verdict, Verdict::WrongResult);
+  EXPECT_EQ(verify("2").verdict, Verdict::WrongResult);
+  variant.rewrites[0].plan.steps[0].grid[0] = IntExpr::of("15"); // another launch
+  EXPECT_NE(verify("1").verdict, Verdict::Correct);
 }
 
 TEST_F(Verified, LeavesOutWhatTakesTooLong) {

@@ -241,59 +241,84 @@ static llvm::StringRef lineOf(llvm::StringRef text, uint32_t number) {
   return text.split('\n').first.trim();
 }
 
-/// "x = 0;" of "if (x > 9) x = 0;", which new text has in a line of its own.
-static llvm::StringRef statementOf(llvm::StringRef line) {
-  for (;;) {
-    line = line.trim(" \t{}");
-    llvm::StringRef rest = line;
-    rest.consume_front("else ");
-    rest = rest.ltrim();
-    if ((rest.consume_front("if") || rest.consume_front("for") || rest.consume_front("while")) &&
-        rest.ltrim().starts_with("(")) {
-      size_t depth = 0;
-      const size_t end = rest.find_if([&](char c) {
-        depth += c == '(';
-        return c == ')' && --depth == 0;
-      });
-      rest = end == llvm::StringRef::npos ? "" : rest.drop_front(end + 1).ltrim();
-    }
-    if (rest == line || rest.trim(" \t{}").empty())
-      return line;
-    line = rest;
-  }
+/// Of a line, as variants have it: what it does, and the condition that stands before it.
+struct Statement {
+  std::string text, condition;
+};
+
+/// "if (x > 9) x = 0;" is a statement with a condition. Otherwise the condition stands in the line `above`, or is "".
+static Statement statementOf(llvm::StringRef line, llvm::StringRef above) {
+  auto conditionOf = [](llvm::StringRef &rest) -> llvm::StringRef {
+    llvm::StringRef text = rest.ltrim("} \t");
+    text.consume_front("else ");
+    if (!text.starts_with("if ("))
+      return "";
+    size_t depth = 0;
+    const size_t end = text.find_if([&](char c) {
+      depth += c == '(';
+      return c == ')' && --depth == 0;
+    });
+    if (end == llvm::StringRef::npos)
+      return "";
+    rest = text.drop_front(end + 1);
+    return text.slice(3, end + 1);
+  };
+  llvm::StringRef rest = line;
+  const llvm::StringRef own = conditionOf(rest);
+  if (own.empty())
+    return {line.str(), conditionOf(above).str()};
+  if (rest.trim(" \t{}").empty())
+    return {line.str(), ""};
+  return {rest.trim(" \t{}").str(), own.str()};
 }
 
-/// "x = 0;" of "x[iy][ix] = 0;", where a thread has copies of a variable.
-static std::string withoutCopies(llvm::StringRef line) {
-  static const llvm::Regex copy("\\[(ix|iy|iz|lane)[0-9]*\\]");
-  std::string text = line.str();
-  for (llvm::SmallVector<llvm::StringRef, 2> found; copy.match(text, &found);) {
-    const size_t at = size_t(found[0].data() - text.data()), length = found[0].size();
-    text.erase(at, length);
-  }
+/// As it was before a thread got copies of its variables, and these other names: "x" of "x1[iy][ix]".
+static std::string plainOf(llvm::StringRef code) {
+  static const llvm::Regex copy("\\[(ix|iy|iz|lane)[0-9]*\\]"), number("([A-Za-z_])[0-9]+");
+  std::string text;
+  for (char c : code)
+    if (c != ' ')
+      text += c;
+  for (const llvm::Regex *what : {&copy, &number})
+    for (llvm::SmallVector<llvm::StringRef, 2> found; what->match(text, &found);) {
+      const size_t at = size_t(found[0].data() - text.data()), kept = what == &number ? 1 : 0;
+      text.erase(at + kept, found[0].size() - kept);
+    }
   return text;
 }
 
-/// What "return x;" gives, as a variable gets it where the function is read in place of its call ("result = x;").
+/// What "result = x;" gives, where a function that returns x is read in place of its call.
 static llvm::StringRef givenBy(llvm::StringRef line) {
-  llvm::StringRef value = line;
-  if (value.consume_front("return "))
-    return value.ltrim();
   const size_t end = line.find_if_not([](char c) { return llvm::isAlnum(c) || c == '_'; });
-  value = line.substr(end);
-  return end && value.consume_front(" = ") ? value.ltrim() : line;
+  llvm::StringRef value = line.substr(end);
+  return end && end != llvm::StringRef::npos && value.consume_front(" = ") ? value.ltrim() : "";
 }
 
 void Coverage::ignoreCopies(llvm::StringRef text, const Coverage &original, llvm::StringRef originalText) {
-  auto described = [](llvm::StringRef of, const emu::MissedCode &m) {
-    const std::string statement = withoutCopies(statementOf(lineOf(of, m.line)));
-    return std::array<std::string, 3>{llvm::sys::path::filename(m.file).str(), givenBy(statement).str(), m.constants};
+  using Key = std::array<std::string, 4>; // file, constants, condition, what it does
+  auto keyOf = [](const emu::MissedCode &m, llvm::StringRef condition, llvm::StringRef does) {
+    return Key{llvm::sys::path::filename(m.file).str(), m.constants, plainOf(condition), does.str()};
   };
-  std::set<std::array<std::string, 3>> there;
-  for (const auto &[code, m] : original.never)
-    there.insert(described(originalText, m));
-  for (auto it = never.begin(); it != never.end();)
-    it = there.count(described(text, it->second)) ? never.erase(it) : std::next(it);
+  std::set<Key> there;
+  for (const auto &[code, m] : original.never) {
+    const llvm::StringRef line = lineOf(originalText, m.line);
+    const Statement s = statementOf(line, m.line > 1 ? lineOf(originalText, m.line - 1) : "");
+    there.insert(keyOf(m, "", line));
+    if (!s.condition.empty())
+      there.insert(keyOf(m, s.condition, plainOf(s.text)));
+    if (llvm::StringRef returned = line; returned.consume_front("return "))
+      there.insert(keyOf(m, "", ("=" + returned.ltrim()).str()));
+  }
+  for (auto it = never.begin(); it != never.end();) {
+    const emu::MissedCode &m = it->second;
+    const llvm::StringRef line = lineOf(text, m.line);
+    const Statement s = statementOf(line, m.line > 1 ? lineOf(text, m.line - 1) : "");
+    const llvm::StringRef value = givenBy(line);
+    const bool isCopy = there.count(keyOf(m, "", line)) ||
+                        (!value.empty() && there.count(keyOf(m, "", ("=" + value).str()))) ||
+                        (!s.condition.empty() && there.count(keyOf(m, s.condition, plainOf(s.text))));
+    it = isCopy ? never.erase(it) : std::next(it);
+  }
 }
 
 /// "a, b and 3 more", each once.

@@ -459,39 +459,3 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &text, cons
     return good.takeError();
   return report;
 }
-
-llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
-  VerifyReport report;
-  std::vector<Impl::Target> targets, large;
-  for (const KernelRewrite &r : variant.rewrites) {
-    if (r.plan.steps.empty())
-      continue;
-    for (unsigned w = 0; w < impl->workloads.size(); ++w)
-      for (unsigned l = 0; l < impl->workloads[w].launches.size(); ++l) {
-        const LaunchImage &launch = impl->workloads[w].launches[l];
-        if (launch.kernel != r.originalSymbol)
-          continue;
-        llvm::Expected<ConcretePlan> plan = concretePlan(r, launch);
-        if (plan) {
-          const bool someBlocks = w == impl->large && !(impl->options.textsOnLarge && r.testedOnly);
-          (someBlocks ? large : targets).push_back({w, l, std::move(*plan)});
-          continue;
-        }
-        llvm::Error rest = llvm::handleErrors(plan.takeError(), [&](const NotApplicable &n) {
-          report.notes.push_back("launch " + std::to_string(launch.sequence) + " of " + launch.name +
-                                 " keeps the original: " + n.reason);
-        });
-        if (rest) {
-          report.verdict = Verdict::OverLimit;
-          report.why = llvm::toString(std::move(rest));
-          return report;
-        }
-      }
-  }
-  if (targets.empty() && (large.empty() || !impl->options.comparedElsewhere)) {
-    report.verdict = Verdict::NotApplicable;
-    report.why = report.notes.empty() ? "no captured launch runs a rewritten kernel" : report.notes.front();
-    return report;
-  }
-  return impl->check(variant.text, targets, large, std::move(report), variant.testedOnly());
-}

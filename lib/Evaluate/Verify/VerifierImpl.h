@@ -53,6 +53,10 @@ struct Verifier::Impl {
   bool originalCoverageKnown = true; ///< of all of them
   std::mutex coverageMutex;          ///< of these two
 
+  /// Kernels are compared one by one: what was right as part of one variant is so in any other. By their own keys.
+  std::set<std::string> proven;
+  std::mutex provenMutex; ///< of these
+
   std::set<std::string> notes, originalFaults; ///< of all verifications
   std::mutex notesMutex;                       ///< of these two
 
@@ -89,6 +93,12 @@ struct Verifier::Impl {
     bool racesChecked = false;                      ///< on some launch
     std::mutex mutex;                               ///< of all this
   };
+  /// Where the rewrite runs, small launches and `large` ones. Where it does not, a note in the report says why. An
+  /// Error says that a launch would be over the limits.
+  llvm::Error addTargets(const KernelRewrite &rewrite, std::vector<Target> &targets, std::vector<Target> &largeTargets,
+                         VerifyReport &report) const;
+  /// Whether the rewrite was right in another variant.
+  bool isProven(const KernelRewrite &rewrite);
   llvm::Error buildBounds(Changed &changed);
   /// `thorough`: with more fresh inputs, and every launch must be compared. Of `large` launches some blocks run, where
   /// code is left that no other launch reaches.

@@ -14,8 +14,8 @@
 // inverse leaves the range of normal floats: for divisors beyond 2^126 or below 2^-126. The verifier judges the error.
 //
 // Refuses: everything under `--optiml-fp=strict`; doubles; divisors that depend on a thread, on memory, or on a
-// variable that changes; constants, which the compiler inverts where that is exact. A division outside of all loops
-// needs another one with its divisor.
+// variable that changes, or are quotients of integers; constants, which the compiler inverts where that is exact. A
+// division outside of all loops needs another one with its divisor.
 //
 //===----------------------------------------------------------------------===//
 #include "SingleFloats.h"
@@ -76,6 +76,14 @@ static ExprRef as(const Type &type, const ExprRef &e) { return e->type.sameNumbe
 /// A number that a division of floats takes as a float.
 static bool isFloatOrInt(const Type &type) { return isSingle(type) || type.isInt(); }
 
+/// Evaluated where the original does not, it may fault or be undefined.
+static bool mayBeUndefined(const Expr &e) {
+  if (e.kind == ExprKind::Cast)
+    return e.type.isInt() && e.args[0]->type.isFloat();
+  const bool isRisky = e.text == "/" || e.text == "%" || e.text == "<<" || e.text == ">>";
+  return e.kind == ExprKind::Binary && e.type.isInt() && isRisky;
+}
+
 /// The expression with its variables followed to the arguments; null: something else decides it.
 ExprRef UniformDivisions::overArguments(const ExprRef &e, unsigned depth) const {
   switch (e->kind) {
@@ -98,7 +106,7 @@ ExprRef UniformDivisions::overArguments(const ExprRef &e, unsigned depth) const 
   case ExprKind::Unary:
   case ExprKind::Binary:
   case ExprKind::Cast: {
-    if (isUnary(e, "*") || isUnary(e, "&") || hasEffects(e))
+    if (isUnary(e, "*") || isUnary(e, "&") || hasEffects(e) || mayBeUndefined(*e))
       return nullptr;
     bool known = true;
     ExprRef result = mapOperands(e, [&](const ExprRef &operand) {

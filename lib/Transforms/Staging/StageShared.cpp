@@ -395,9 +395,10 @@ std::vector<Params> parametersFor(const LaunchHints &hints) {
 std::vector<Params> parametersWithZeros(const LaunchHints &hints) {
   std::vector<Params> values = {{{"tile", "4"}, {"zeros", "1"}}, {{"tile", "2"}, {"zeros", "1"}}};
   if (hints.arch >= 80)
-    for (const char *tile : {"4", "2", "8"}) {
-      values.push_back({{"tile", tile}, {"wide", "1"}, {"stages", "2"}, {"zeros", "1"}});
+    for (const auto &[tile, wide] : {std::pair("4", true), {"4", false}, {"2", false}}) {
       values.push_back({{"tile", tile}, {"stages", "2"}, {"zeros", "1"}});
+      if (wide)
+        values.back()["wide"] = "1";
     }
   return values;
 }

@@ -142,13 +142,21 @@ public:
       llvm::SmallVector<llvm::StringRef, 4> names;
       llvm::StringRef(list).split(names, '+');
       ActionTemplate site{"stage-window", state.rewrite.original + ":" + list, {}};
-      for (const Params &params :
-           {Params{{"wide", "1"}, {"zeros", "1"}}, Params{{"zeros", "1"}}, Params{{"wide", "1"}}, Params{}}) {
+      auto applies = [&](const Params &params) {
         auto applied = stage(state, names, params, 2);
-        if (applied)
-          site.values.push_back(params);
-        else
-          llvm::consumeError(applied.takeError());
+        llvm::consumeError(applied.takeError());
+        return bool(applied);
+      };
+      // What holds with zeros, or in wide pieces, holds without.
+      const Params plain, wide = {{"wide", "1"}}, zeros = {{"zeros", "1"}}, both = {{"wide", "1"}, {"zeros", "1"}};
+      if (applies(plain)) {
+        if (applies(both))
+          site.values = {both, zeros, wide};
+        else if (applies(zeros))
+          site.values = {zeros};
+        else if (applies(wide))
+          site.values = {wide};
+        site.values.push_back(plain);
       }
       if (!site.values.empty())
         result.push_back(site);

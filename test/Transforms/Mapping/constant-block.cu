@@ -5,8 +5,10 @@
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: %verify=%t.cu %s | %check=SAME
 // SAME: the same results
-// RUN: %refused --block=64x1 --passes='distribute-loop[best]{threads=32,rows=4}' %s 2>&1 | %check=OTHER
-// OTHER: the kernel uses more than its global index along x
+// Of another shape, blocks are rows that are further apart than they are wide.
+// RUN: %plan --block=64x1 --passes='distribute-loop[best]{threads=32,rows=4}' %s | %check=OTHER
+// OTHER: when block.x == 64
+// OTHER: int row = blockIdx.x * 4 + threadIdx.y + 128 * blockIdx.y;
 // REQUIRES: verify
 #include <cstdio>
 #define THREADS 128

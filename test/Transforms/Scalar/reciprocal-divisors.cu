@@ -49,12 +49,13 @@ __global__ void means(const float *x, float *y, int n) {
   y[i] += m;
 }
 
-// A divisor of the thread, one that changes, one of memory, a double, a constant, and a single division.
+// A divisor of the thread, one that changes, one of memory, a double, a constant, a quotient of integers, which may
+// fault, and a single division.
 __global__ void others(const float *x, float *y, double d, float s, float once, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   float sum = 0, last = s;
   for (int k = 0; k < n; ++k) {
-    sum += x[k] / (i + 1) + x[k] / last + x[k] / x[0] + float(x[k] / d) + x[k] / 3.0f;
+    sum += x[k] / (i + 1) + x[k] / last + x[k] / x[0] + float(x[k] / d) + x[k] / 3.0f + x[k] / (float)(n / 7);
     last += 1.0f;
   }
   y[i] += sum / once;
