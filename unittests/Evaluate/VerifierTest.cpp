@@ -192,7 +192,7 @@ TEST_F(Verified, AKernelThatWasRightIsNotComparedAgain) {
   EXPECT_EQ(r.launches, 1u);
   EXPECT_EQ(verify("2").verdict, Verdict::WrongResult);
   EXPECT_EQ(verify("2").verdict, Verdict::WrongResult);
-  variant.rewrites[0].plan.steps[0].grid[0] = IntExpr::of("15"); // another launch
+  variant.rewrites[0].plan.steps[0].block[0] = IntExpr::of("16"); // too few threads
   EXPECT_NE(verify("1").verdict, Verdict::Correct);
 }
 
