@@ -98,11 +98,8 @@ llvm::Expected<FusionCandidate> FusionFinder::fuse(llvm::ArrayRef<unsigned> site
         return notApplicable("a launch stands before {0}", part.original);
   const std::string name = freshName(fusion.parts);
   const bool sameThreads = llvm::all_of(sites, [&](unsigned index) { return alike(site(sites[0]), site(index)); });
-  llvm::Expected<FusedLaunches> fused = notApplicable("it has another grid or block");
-  if (sameThreads) {
-    llvm::consumeError(fused.takeError());
-    fused = fuseKernels(parts, name, strictFloat);
-  }
+  auto fused = sameThreads ? fuseKernels(parts, name, strictFloat)
+                           : llvm::Expected<FusedLaunches>(notApplicable("it has another grid or block"));
   if (!fused && overRows) {
     auto rows = fuseOverRows(parts, name, strictFloat);
     if (!rows) {

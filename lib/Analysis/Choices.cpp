@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Choices.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
@@ -114,7 +115,7 @@ private:
       return nullptr;
     ExprRef value = now(e.args[1], current);
     if (value && e.text == "=")
-      return value->type.sameNumber(type) ? value : castTo(type, value);
+      return asNumber(type, value);
     if (!value || !current)
       return nullptr;
     bool sum = (e.text == "+=" || e.text == "-=") && value->type.sameNumber(type);

@@ -267,6 +267,8 @@ private:
   bool sineAndCosine(const cl::CallExpr *x, std::vector<StmtRef> &out);
   /// The "n++" of a statement like "a[n++] = x" that may as well be counted after it; null: there is none.
   const cl::UnaryOperator *countingOf(const cl::Expr *source);
+  /// Reads what the statement evaluates, into it. True: countAfter() follows, once the statement stands in `out`.
+  bool readCounting(Stmt &s, const cl::Expr *source, std::vector<StmtRef> &out);
   /// Moves the only step of a variable in `s` behind it, into `out`, where `s` stands.
   void countAfter(const StmtRef &s, std::vector<StmtRef> &out);
   /// A declaration that `declaration` keeps as a tree (so that one of several in a statement can stand alone).

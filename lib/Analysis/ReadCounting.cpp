@@ -10,40 +10,30 @@ using namespace optiml;
 
 namespace {
 
-/// The increments of an expression, what is evaluated only perhaps, and all that it mentions.
+/// The increments of an expression, what is evaluated only perhaps, all that it mentions, and whether it may read a
+/// variable by another name.
 struct Steps : cl::RecursiveASTVisitor<Steps> {
   std::vector<const cl::UnaryOperator *> found;
   std::vector<const cl::ValueDecl *> mentioned;
-  bool perhaps = false;
+  bool perhaps = false, indirect = false;
   bool VisitUnaryOperator(cl::UnaryOperator *x) {
     if (x->isIncrementDecrementOp())
       found.push_back(x);
+    indirect |= x->getOpcode() == cl::UO_Deref;
     return true;
   }
   bool VisitBinaryOperator(cl::BinaryOperator *x) { return !(perhaps |= x->isLogicalOp() || x->isCommaOp()); }
   bool VisitConditionalOperator(cl::ConditionalOperator *) { return !(perhaps = true); }
   bool VisitLambdaExpr(cl::LambdaExpr *) { return !(perhaps = true); }
+  bool VisitArraySubscriptExpr(cl::ArraySubscriptExpr *) { return indirect = true; }
+  bool VisitMemberExpr(cl::MemberExpr *) { return indirect = true; }
+  bool VisitCallExpr(cl::CallExpr *) { return indirect = true; }
   bool VisitDeclRefExpr(cl::DeclRefExpr *x) {
     mentioned.push_back(x->getDecl());
+    indirect |= x->getDecl()->getType()->isReferenceType();
     return true;
   }
 };
-
-/// What may read a variable by another name than its own.
-struct Indirections : cl::RecursiveASTVisitor<Indirections> {
-  bool found = false;
-  bool VisitUnaryOperator(cl::UnaryOperator *x) { return !(found |= x->getOpcode() == cl::UO_Deref); }
-  bool VisitArraySubscriptExpr(cl::ArraySubscriptExpr *) { return !(found = true); }
-  bool VisitMemberExpr(cl::MemberExpr *) { return !(found = true); }
-  bool VisitCallExpr(cl::CallExpr *) { return !(found = true); }
-  bool VisitDeclRefExpr(cl::DeclRefExpr *x) { return !(found |= x->getDecl()->getType()->isReferenceType()); }
-};
-
-bool isIndirect(const cl::Expr *e) {
-  Indirections result;
-  result.TraverseStmt(const_cast<cl::Expr *>(e));
-  return result.found;
-}
 
 Steps stepsOf(const cl::Expr *e) {
   Steps result;
@@ -70,12 +60,18 @@ const cl::UnaryOperator *KernelReader::countingOf(const cl::Expr *source) {
   // stepped.
   if (store && place.found.empty()) {
     auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(strip(store->getLHS()));
-    if (isIndirect(element ? element->getIdx() : store->getLHS()) || (element && isIndirect(element->getBase())))
+    if (element ? stepsOf(element->getIdx()).indirect || stepsOf(element->getBase()).indirect : place.indirect)
       return nullptr;
   }
   // It sees the counter as it was.
   const Steps &whereAlone = place.found.empty() ? all : place;
   return llvm::count(whereAlone.mentioned, counter) == 1 ? all.found[0] : nullptr;
+}
+
+bool KernelReader::readCounting(Stmt &s, const cl::Expr *source, std::vector<StmtRef> &out) {
+  const cl::UnaryOperator *outer = std::exchange(counting, countingOf(source));
+  s.expr = hoisted(source, out);
+  return std::exchange(counting, outer) != nullptr;
 }
 
 void KernelReader::countAfter(const StmtRef &s, std::vector<StmtRef> &out) {

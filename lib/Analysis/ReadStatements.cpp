@@ -61,12 +61,8 @@ void KernelReader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std
       if (!s->expr)
         return opaqueStmt(source, out);
     }
-    if (!construct) {
-      const cl::UnaryOperator *outer = std::exchange(counting, countingOf(init));
-      s->expr = hoisted(init, out);
-      counts = counting != nullptr;
-      counting = outer;
-    }
+    if (!construct)
+      counts = readCounting(*s, init, out);
   }
   s->text = claim(v, v->getNameAsString());
   out.push_back(s);
@@ -315,12 +311,10 @@ void KernelReader::expressionStatement(const cl::Expr *x, std::vector<StmtRef> &
     if (inlinedStatement(c, s, out) || sineAndCosine(c, out))
       return;
   }
-  const cl::UnaryOperator *outer = std::exchange(counting, countingOf(e));
-  s->expr = hoisted(e, out);
+  const bool counts = readCounting(*s, e, out);
   out.push_back(s);
-  if (counting)
+  if (counts)
     countAfter(s, out);
-  counting = outer;
 }
 
 /// A while or do loop.

@@ -27,6 +27,10 @@ const Stmt *optiml::onlyStatement(const Stmt &s) {
   return inner->kind == StmtKind::Block ? nullptr : inner;
 }
 
+ExprRef optiml::asNumber(const Type &type, const ExprRef &value) {
+  return value->type.sameNumber(type) ? value : castTo(type, value);
+}
+
 std::optional<StmtPlace> optiml::findPlace(Stmt &root, const Stmt *target) {
   for (size_t i = 0; i < root.body.size(); ++i) {
     if (root.kind == StmtKind::Block && root.body[i].get() == target)

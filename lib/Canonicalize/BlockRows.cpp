@@ -72,12 +72,10 @@ void optiml::separateBlocks(KernelState &state, Kernel &kernel) {
   rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
     return isBuiltin(e, axisName("blockDim", 0)) ? castTo(e->type, intLit(width)) : nullptr;
   });
-  auto global = [](unsigned axis) {
-    return add(mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis)), axisBuiltin("threadIdx", axis));
-  };
   if (!takeTurns)
     boundColumns(kernel, width);
-  substitute(*kernel.body, {{axisName("blockIdx", 0), global(*rows)}, {axisName("threadIdx", 0), global(0)}});
+  substitute(*kernel.body,
+             {{axisName("blockIdx", 0), globalIndexExpr(*rows)}, {axisName("threadIdx", 0), globalIndexExpr(0)}});
   substitute(*kernel.body, {{ofRow, mul(axisBuiltin("blockDim", 0), axisBuiltin("gridDim", 0))}});
   grid[*rows] = state.blocks[*rows] = grid[0];
   grid[0] = state.blocks[0] = IntExpr::literal(1);

@@ -13,6 +13,10 @@ ExprRef optiml::globalIndexExpr(unsigned axis, int64_t extent) {
   return add(mul(axisBuiltin("blockIdx", axis), intLit(extent)), axisBuiltin("threadIdx", axis));
 }
 
+ExprRef optiml::globalIndexExpr(unsigned axis) {
+  return add(mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis)), axisBuiltin("threadIdx", axis));
+}
+
 static std::vector<ExprRef> sumTerms(const ExprRef &e) {
   if (!isBinary(e, "+") || !e->type.isInt())
     return {e};
@@ -243,8 +247,7 @@ void optiml::adoptPlainIndices(KernelState &state, Kernel &kernel) {
     if (!blocks && !threads)
       continue;
     std::string plain = (blocks ? "blockIdx." : "threadIdx.") + suffix;
-    ExprRef first = mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis));
-    substitute(*kernel.body, {{plain, add(first, axisBuiltin("threadIdx", axis))}});
+    substitute(*kernel.body, {{plain, globalIndexExpr(axis)}});
     state.require((blocks ? "block." : "grid.") + suffix + " == 1", plain + " is taken for the global index");
   }
 }
@@ -355,7 +358,5 @@ void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsign
 }
 
 void optiml::lowerGlobalIndex(Kernel &kernel) {
-  lowerGlobalIndex(kernel, [](unsigned axis) {
-    return add(mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis)), axisBuiltin("threadIdx", axis));
-  });
+  lowerGlobalIndex(kernel, [](unsigned axis) { return globalIndexExpr(axis); });
 }

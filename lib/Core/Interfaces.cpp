@@ -38,6 +38,16 @@ std::optional<Verdict> optiml::verdictFromName(llvm::StringRef text) {
   return std::nullopt;
 }
 
+std::optional<double> optiml::launchSeconds(const Timing &time, const std::map<size_t, double> &launches) {
+  double seconds = 0;
+  for (const auto &[launch, weight] : launches) {
+    if (launch >= time.perLaunch.size())
+      return std::nullopt;
+    seconds += weight * time.perLaunch[launch];
+  }
+  return seconds;
+}
+
 void Resources::add(const Resources &other) {
   registers = std::max(registers, other.registers);
   staticShared = std::max(staticShared, other.staticShared);

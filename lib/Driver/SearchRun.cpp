@@ -94,7 +94,8 @@ SearchSettings SearchRun::settings() const {
   settings.margin = flags.margin;
   settings.simplerWithin = 1.02;
   for (const KernelDecl &decl : device.kernels())
-    settings.launches[decl.name] = launchWeights(backend.performance(), decl.symbol);
+    if (auto own = launchWeights(backend.performance(), decl.symbol); !own.empty())
+      settings.launches.emplace(decl.name, std::move(own));
   backend.configure(settings);
   settings.cancel = &means.interrupted;
   return settings;

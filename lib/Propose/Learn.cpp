@@ -17,12 +17,7 @@ static constexpr size_t mostTrials = 200;
 static constexpr double rejection = 1;
 
 double optiml::kernelSeconds(const KernelIdentity &kernel, const Timing &time) {
-  double seconds = 0;
-  for (const auto &[launch, weight] : kernel.launches) {
-    if (launch >= time.perLaunch.size())
-      return time.seconds;
-    seconds += weight * time.perLaunch[launch];
-  }
+  const double seconds = launchSeconds(time, kernel.launches).value_or(0);
   return seconds > 0 ? seconds : time.seconds;
 }
 

@@ -18,7 +18,8 @@ Combination::Combination(Session &session, std::vector<std::string> names)
       tried(kernels.size()) {
   session.evaluated = [this](Node &node) {
     for (size_t k = 0; k < kernels.size(); ++k)
-      if (this->session.settings.launches.count(kernels[k]) && !partOn(k, node).empty())
+      if (this->session.settings.launches.count(kernels[k]) &&
+          llvm::any_of(node.recipe, [&](const Action &action) { return isOn(k, action); }))
         variants[k].push_back(&node);
   };
 }
@@ -44,13 +45,7 @@ double Combination::secondsOn(size_t kernel, const Node &node) const {
   auto own = session.settings.launches.find(kernels[kernel]);
   if (own == session.settings.launches.end())
     return time.seconds;
-  double seconds = 0;
-  for (const auto &[launch, weight] : own->second) {
-    if (launch >= time.perLaunch.size())
-      return time.seconds;
-    seconds += weight * time.perLaunch[launch];
-  }
-  return seconds;
+  return launchSeconds(time, own->second).value_or(time.seconds);
 }
 
 double Combination::savedOn(size_t kernel, const Node &node) const {
@@ -70,8 +65,7 @@ bool Combination::slowsALaunchOf(size_t kernel, const Node &node) const {
 
 Recipe Combination::partOn(size_t kernel, const Node &node) const {
   Recipe part;
-  llvm::copy_if(node.recipe, std::back_inserter(part),
-                [&](const Action &action) { return siteKernel(action.site) == kernels[kernel]; });
+  llvm::copy_if(node.recipe, std::back_inserter(part), [&](const Action &action) { return isOn(kernel, action); });
   return part;
 }
 

@@ -36,6 +36,7 @@ private:
   };
   using Parts = std::vector<const Node *>; ///< by kernel, of which variant the actions are; null: the original
 
+  bool isOn(size_t kernel, const Action &action) const { return siteKernel(action.site) == kernels[kernel]; }
   double secondsOn(size_t kernel, const Node &node) const;
   /// Seconds of a run that the node's actions on the kernel save.
   double savedOn(size_t kernel, const Node &node) const;

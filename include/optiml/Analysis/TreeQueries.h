@@ -42,6 +42,9 @@ Stmt *findDeclaration(Stmt &s, const std::string &name);
 /// Replaces expressions by identity, wherever they stand under `root`.
 void replaceNodes(Stmt &root, const std::map<const Expr *, ExprRef> &with);
 
+/// The value as a number of that type.
+ExprRef asNumber(const Type &type, const ExprRef &value);
+
 /// The list that holds statement `target` and its place in it.
 struct StmtPlace {
   Stmt *block = nullptr;

@@ -58,6 +58,8 @@ void lowerGlobalIndex(Kernel &kernel);
 ExprRef widenedIndex(const ExprRef &index, const Type &type);
 /// blockIdx.a * extent + threadIdx.a
 ExprRef globalIndexExpr(unsigned axis, int64_t extent);
+/// blockIdx.a * blockDim.a + threadIdx.a
+ExprRef globalIndexExpr(unsigned axis);
 ExprRef axisBuiltin(const char *base, unsigned axis);
 
 } // namespace optiml

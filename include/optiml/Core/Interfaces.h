@@ -49,6 +49,9 @@ struct Timing {
   std::vector<double> perLaunch; ///< seconds of each launch class, same order as the workload's
 };
 
+/// Seconds of some launches, by number, each with what it weighs; none where the time of one is not known.
+std::optional<double> launchSeconds(const Timing &time, const std::map<size_t, double> &launches);
+
 struct Resources {
   unsigned registers = 0, staticShared = 0, spillStores = 0, spillLoads = 0;
   double occupancy = 0; ///< resident warps / maximum

@@ -97,8 +97,8 @@ struct Verifier::Impl {
   /// Error says that a launch would be over the limits.
   llvm::Error addTargets(const KernelRewrite &rewrite, std::vector<Target> &targets, std::vector<Target> &largeTargets,
                          VerifyReport &report) const;
-  /// Whether the rewrite was right in another variant.
-  bool isProven(const KernelRewrite &rewrite);
+  /// Whether the rewrite with that key was right in another variant.
+  bool isProven(const std::string &key);
   llvm::Error buildBounds(Changed &changed);
   /// `thorough`: with more fresh inputs, and every launch must be compared. Of `large` launches some blocks run, where
   /// code is left that no other launch reaches.

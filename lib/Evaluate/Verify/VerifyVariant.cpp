@@ -12,9 +12,9 @@ static std::string keyOf(const KernelRewrite &rewrite) {
   return alone.key() + (rewrite.testedOnly ? " tested" : "");
 }
 
-bool Verifier::Impl::isProven(const KernelRewrite &rewrite) {
+bool Verifier::Impl::isProven(const std::string &key) {
   std::lock_guard lock(provenMutex);
-  return proven.count(keyOf(rewrite)) != 0;
+  return proven.count(key) != 0;
 }
 
 llvm::Error Verifier::Impl::addTargets(const KernelRewrite &rewrite, std::vector<Target> &targets,
@@ -48,7 +48,8 @@ llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
   for (const KernelRewrite &rewrite : variant.rewrites) {
     if (rewrite.plan.steps.empty())
       continue;
-    const bool isProven = impl->isProven(rewrite);
+    const std::string key = keyOf(rewrite);
+    const bool isProven = impl->isProven(key);
     const size_t before = targets.size();
     if (llvm::Error e = impl->addTargets(rewrite, isProven ? known : targets, isProven ? known : large, report)) {
       report.verdict = Verdict::OverLimit;
@@ -56,7 +57,7 @@ llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
       return report;
     }
     if (targets.size() > before)
-      compared.insert(keyOf(rewrite));
+      compared.insert(key);
   }
   if (targets.empty() && large.empty() && !known.empty()) {
     report.verdict = Verdict::Correct;
@@ -71,8 +72,10 @@ llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
   auto checked = impl->check(variant.text, targets, large, std::move(report), variant.testedOnly());
   if (!checked || checked->verdict != Verdict::Correct)
     return checked;
+  // Of which rewrite a launch was left out is not known.
+  const bool allCompared = checked->launches == targets.size();
   checked->launches += unsigned(known.size());
-  if (!checked->unaffordable) { // of which rewrite is not known
+  if (allCompared) {
     std::lock_guard lock(impl->provenMutex);
     impl->proven.merge(compared);
   }

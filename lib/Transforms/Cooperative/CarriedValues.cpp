@@ -136,7 +136,7 @@ static ExprRef ofCounter(const Stmt &loop, const CountedLoop &counted, ExprRef e
     for (const StmtRef &s : loop.body[0]->body)
       if (s->kind == StmtKind::Decl && s->expr && s->dims.empty() && mentions(e, s->text) &&
           !countChanges(loop)[s->text])
-        known.emplace(s->text, s->type.sameNumber(s->expr->type) ? s->expr : castTo(s->type.unqualified(), s->expr));
+        known.emplace(s->text, asNumber(s->type.unqualified(), s->expr));
     if (known.empty())
       break;
     e = substitute(e, known);

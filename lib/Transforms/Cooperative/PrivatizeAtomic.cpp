@@ -264,13 +264,8 @@ private:
     return true;
   }
 
-  /// The value as the atomic takes it: of the element's type.
-  static ExprRef asElement(const ExprRef &value, const Type &type) {
-    return value->type.sameNumber(type) ? value : castTo(type, value);
-  }
-
   static std::vector<StmtRef> foldUpdate(const Update &u, const ExprRef &target, std::set<std::string> &taken) {
-    ExprRef value = asElement(u.value, target->type);
+    ExprRef value = asNumber(target->type, u.value); // as the atomic takes it
     if (u.fold != "min" && u.fold != "max")
       return {foldInto(u.fold, target, value)};
     ExprRef local = var(freshName(taken, "value"), target->type); // it is used twice

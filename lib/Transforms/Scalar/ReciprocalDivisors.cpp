@@ -71,8 +71,6 @@ static constexpr unsigned leastUses = 2;
 /// A variable that holds a divisor is followed through so many others.
 static constexpr unsigned mostSteps = 4;
 
-static ExprRef as(const Type &type, const ExprRef &e) { return e->type.sameNumber(type) ? e : castTo(type, e); }
-
 /// A number that a division of floats takes as a float.
 static bool isFloatOrInt(const Type &type) { return isSingle(type) || type.isInt(); }
 
@@ -96,7 +94,7 @@ ExprRef UniformDivisions::overArguments(const ExprRef &e, unsigned depth) const 
     if (!held || held->kind != StmtKind::Decl || !held->expr || !held->dims.empty() || held->isShared)
       return nullptr;
     const ExprRef value = overArguments(held->expr, depth - 1);
-    return value ? as(held->type.unqualified(), value) : nullptr;
+    return value ? asNumber(held->type.unqualified(), value) : nullptr;
   }
   case ExprKind::Member:
     return e->args[0]->kind == ExprKind::Var && !e->args[0]->type.isPointer() && model.param(e->args[0]->text) &&
@@ -132,7 +130,7 @@ void UniformDivisions::find(Stmt &s, bool isRepeated) {
       const ExprRef known = overArguments(part->args[1], mostSteps);
       if (!known || !anyNode(known, [&](const ExprRef &n) { return n->kind == ExprKind::Var; }))
         return;
-      const ExprRef divisor = as(Type::makeFloat(4), known);
+      const ExprRef divisor = asNumber(Type::makeFloat(4), known);
       Inverse &inverse = inverses[str(divisor)];
       inverse.divisor = divisor;
       inverse.uses += isRepeated || loops ? inLoop : 1;

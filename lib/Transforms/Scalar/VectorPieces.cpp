@@ -45,6 +45,14 @@ bool Multiples::require(const Poly &p) {
   return true;
 }
 
+std::optional<IndexBound> optiml::indexBound(const Poly &fact, const std::string &index) {
+  const auto factor = fact.coefficient(index);
+  const auto direction = factor ? factor->constant() : std::nullopt;
+  if (!direction || std::abs(*direction) > 1)
+    return std::nullopt;
+  return IndexBound{*direction, fact - Poly(*direction) * Poly::atom(index) + Poly(*direction < 0 ? 1 : 0)};
+}
+
 std::optional<CountedLoop> optiml::asLoopOverPieces(Stmt &s) {
   auto counted = s.kind == StmtKind::For && s.unroll == FullUnroll ? asCountedLoop(s) : std::nullopt;
   auto trips = counted ? counted->tripCount() : std::nullopt;
@@ -69,15 +77,13 @@ llvm::Error optiml::requireWholePieces(const KernelModel &model, const PieceLoop
       continue;
     std::vector<Poly> facts;
     model.addFacts(part, true, facts);
-    auto c = facts.size() == 1 ? facts[0].coefficient(variable) : std::nullopt;
-    auto direction = c ? c->constant() : std::nullopt;
+    const auto limit = facts.size() == 1 ? indexBound(facts[0], variable) : std::nullopt;
     bool order = part->kind == ExprKind::Binary &&
                  (part->text == "<" || part->text == "<=" || part->text == ">" || part->text == ">=");
-    if (!order || !direction || std::abs(*direction) != 1)
+    if (!order || !limit || !limit->direction)
       return notApplicable("the condition '{0}' is no bound of the index", str(part));
-    // v < bound, or v >= -bound: alike for all of a piece where the bound is a multiple.
-    Poly bound = facts[0] - Poly(*direction) * Poly::atom(variable) + Poly(*direction < 0 ? 1 : 0);
-    if (model.dependsOn(bound, {variable}) || !multiples.require(bound))
+    // Alike for all of a piece where the bound is a multiple.
+    if (model.dependsOn(limit->bound, {variable}) || !multiples.require(limit->bound))
       return notApplicable("the bound '{0}' is no multiple of {1}", str(part), pieceWidth);
   }
   return llvm::Error::success();

@@ -32,6 +32,14 @@ private:
   int64_t width;
 };
 
+/// What `fact` >= 0 says of an index: index < bound (direction -1), index >= -bound (1), or nothing (0: it is `bound`).
+struct IndexBound {
+  int64_t direction;
+  Poly bound;
+};
+/// None where the index has another factor than 1 or -1.
+std::optional<IndexBound> indexBound(const Poly &fact, const std::string &index);
+
 constexpr int64_t pieceWidth = 4; ///< of elements of 4 bytes
 
 /// An access in a loop over a thread's copies, which goes from element to element of an array.

@@ -67,11 +67,11 @@ private:
   std::optional<Poly> boundOf(const std::vector<Poly> &conjunction) const {
     std::optional<Poly> end;
     for (const Poly &guard : conjunction) {
-      const auto c = guard.coefficient(name);
-      if (!c || !c->constant() || (*c->constant() < 0 && (end || *c->constant() != -1)))
+      const auto found = indexBound(guard, name);
+      if (!found || (found->direction < 0 && end))
         return std::nullopt;
-      if (*c->constant() < 0)
-        end = guard + Poly::atom(name) + Poly(1);
+      if (found->direction < 0)
+        end = found->bound;
     }
     return end;
   }
@@ -142,18 +142,14 @@ static llvm::Error requireAlignedPieces(const Tile &tile, size_t along, Multiple
       return refuse();
   if (!multiple.require(tile.base))
     return refuse();
-  std::vector<Poly> bounds;
   for (const std::vector<Poly> &conjunction : tile.guards)
-    llvm::append_range(bounds, conjunction);
-  for (const Poly &guard : bounds) {
-    auto c = guard.coefficient(coordinate(along));
-    if (!c || !c->constant() || std::abs(*c->constant()) > 1)
-      return notApplicable("what is read of {0} is no range of whole pieces of 16 bytes", tile.array);
-    int64_t direction = *c->constant();
-    Poly bound = guard - Poly(direction) * Poly::atom(coordinate(along));
-    if (direction != 0 && !multiple.require(direction < 0 ? bound + Poly(1) : bound))
-      return refuse();
-  }
+    for (const Poly &guard : conjunction) {
+      const auto found = indexBound(guard, coordinate(along));
+      if (!found)
+        return notApplicable("what is read of {0} is no range of whole pieces of 16 bytes", tile.array);
+      if (found->direction && !multiple.require(found->bound))
+        return refuse();
+    }
   return llvm::Error::success();
 }
 
