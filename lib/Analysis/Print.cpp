@@ -211,7 +211,7 @@ private:
     for (const ExprRef &dim : s.dims)
       text += dim ? "[" + str(dim) + "]" : "[]";
     if (s.expr)
-      text += " = " + str(s.expr);
+      text += " = " + print(s.expr, PrecAssign);
     return text;
   }
   std::string unit;

@@ -71,6 +71,12 @@ __global__ void odd(unsigned n, unsigned *x) {
     i += blockDim.x;
   }
 }
+__global__ void sequenced(int *x) {
+  int a = (x[threadIdx.x] = 1, 2);
+  x[threadIdx.x + 1] = (a = 3, a + 1);
+  for (int i = (x[0] = a, 0); i < a; ++i)
+    x[i] = i ? (a -= 1, i) : a;
+}
 struct Grid {
   int nx, ny;
   __device__ int at(int x, int y) const { return y * nx + x; }
@@ -134,7 +140,7 @@ TEST_F(Read, PrintedKernelsReadBackAsTheSameTree) {
     text += print(*tree);
     trees.push_back(tree);
   }
-  EXPECT_EQ(trees.size(), 8u);
+  EXPECT_EQ(trees.size(), 9u);
   auto again = parse(text);
   for (const auto &tree : trees)
     EXPECT_TRUE(equal(*kernel(*again, tree->name), *tree)) << print(*tree) << print(*kernel(*again, tree->name));
