@@ -22,14 +22,19 @@ static std::optional<int64_t> stepOf(const ExprRef &e, const std::string &v) {
 }
 
 /// Whether `name` may change under `s`.
-static bool assigned(const Stmt &s, const std::string &name) {
+static bool assigned(const Stmt &s, const std::set<std::string> &names) {
+  auto mentionsOne = [&](const std::set<std::string> &of) {
+    return llvm::any_of(of, [&](const std::string &name) { return names.count(name) != 0; });
+  };
   return anyExpr(s,
                  [&](const ExprRef &e) {
-                   return (mayChange(e) && isVar(e->args[0], name)) ||
-                          (e->kind == ExprKind::Opaque && !e->pure && e->names.count(name));
+                   return (mayChange(e) && e->args[0]->kind == ExprKind::Var && names.count(e->args[0]->text)) ||
+                          (e->kind == ExprKind::Opaque && !e->pure && mentionsOne(e->names));
                  }) ||
-         anyStmt(s, [&](const Stmt &t) { return t.kind == StmtKind::Opaque && t.names.count(name); });
+         anyStmt(s, [&](const Stmt &t) { return t.kind == StmtKind::Opaque && mentionsOne(t.names); });
 }
+
+static bool assigned(const Stmt &s, const std::string &name) { return assigned(s, std::set<std::string>{name}); }
 
 /// for (T k = a; …; …) over integers.
 static bool declaresCounter(const Stmt &s) {
@@ -66,11 +71,10 @@ std::optional<CountedLoop> optiml::asCountedLoop(Stmt &s) {
     loop.upper = add(right, intLit(1));
   else
     return std::nullopt;
-  if (assigned(*s.body[0], loop.var))
+  std::set<std::string> fixed = namesIn(right);
+  fixed.insert(loop.var);
+  if (assigned(*s.body[0], fixed))
     return std::nullopt;
-  for (const std::string &name : namesIn(right))
-    if (assigned(*s.body[0], name))
-      return std::nullopt;
   return loop;
 }
 

@@ -7,27 +7,58 @@
 
 using namespace optiml;
 
-/// An element of a local array that exists whatever the guards say: its indices are constants, or run over the array.
-static bool surelyExists(const Kernel &kernel, const ExprRef &element) {
-  const Stmt *array = findDeclaration(*kernel.body, rootName(element));
+namespace {
+/// Elements of local arrays that exist whatever the guards say.
+class LocalElements {
+public:
+  explicit LocalElements(const Kernel &kernel);
+  /// Of the last variable with that name; null: there is none.
+  const Stmt *declaration(const std::string &name) const {
+    auto found = declarations.find(name);
+    return found == declarations.end() ? nullptr : found->second;
+  }
+  /// Its indices are constants, or run over the array.
+  bool surelyExists(const ExprRef &element) const;
+
+private:
+  /// What all loops over a variable have in common: sibling loops share its name.
+  struct Range {
+    bool isKnown = true;
+    int64_t lower = INT64_MAX, upper = INT64_MIN;
+  };
+  std::map<std::string, const Stmt *> declarations;
+  std::map<std::string, Range> ranges;
+};
+} // namespace
+
+LocalElements::LocalElements(const Kernel &kernel) {
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl)
+      declarations[s.text] = &s;
+    auto loop = asCountedLoop(s);
+    if (!loop)
+      return;
+    Range &range = ranges[loop->var];
+    auto lower = constantValue(loop->lower), upper = constantValue(loop->upper);
+    range.isKnown &= lower && upper;
+    if (!range.isKnown)
+      return;
+    range.lower = std::min(range.lower, *lower);
+    range.upper = std::max(range.upper, *upper);
+  });
+}
+
+bool LocalElements::surelyExists(const ExprRef &element) const {
+  const Stmt *array = declaration(rootName(element));
   std::vector<ExprRef> indices = indicesOf(element);
   if (!array || array->dims.size() != indices.size())
     return false;
   for (size_t d = 0; d < indices.size(); ++d) {
     auto extent = constantValue(array->dims[d]), index = constantValue(indices[d]);
     bool inside = extent && index && *index >= 0 && *index < *extent;
-    if (extent && !index && indices[d]->kind == ExprKind::Var) {
-      unsigned loops = 0, within = 0; // sibling loops share their variable's name
-      walk(*kernel.body, [&](Stmt &s) {
-        auto loop = asCountedLoop(s);
-        if (!loop || loop->var != indices[d]->text)
-          return;
-        auto lower = constantValue(loop->lower), upper = constantValue(loop->upper);
-        ++loops;
-        within += lower && upper && *lower >= 0 && *upper <= *extent;
-      });
-      inside = loops > 0 && within == loops;
-    }
+    if (extent && !index && indices[d]->kind == ExprKind::Var)
+      if (auto range = ranges.find(indices[d]->text); range != ranges.end())
+        inside = range->second.isKnown && range->second.lower >= 0 && range->second.upper <= *extent;
     if (!inside)
       return false;
   }
@@ -54,7 +85,7 @@ class ZeroAdder {
 public:
   ZeroAdder(const Kernel &kernel, const std::set<std::string> &tiles, const std::string &counter,
             const std::set<std::string> &finite)
-      : kernel(kernel), tiles(tiles), counter(counter), finite(finite) {}
+      : elements(kernel), tiles(tiles), counter(counter), finite(finite) {}
   bool addsZeros(Stmt &s) const {
     Locals known;
     return addsZeros(s, known);
@@ -70,7 +101,7 @@ private:
   /// A factor that is neither zero nor known to be finite may be infinite, and zero times that is no zero.
   bool isFinite(const ExprRef &e, const Locals &known) const {
     if (e->kind == ExprKind::Subscript && known.finite.count(rootName(e)))
-      return surelyExists(kernel, e);
+      return elements.surelyExists(e);
     return e->kind == ExprKind::FloatLit || e->kind == ExprKind::IntLit ||
            (e->kind == ExprKind::Var && known.finite.count(e->text)) ||
            (e->kind == ExprKind::Subscript && finite.count(rootName(e)));
@@ -85,7 +116,7 @@ private:
   }
   bool addsZero(const ExprRef &assignment, const Locals &known) const;
 
-  const Kernel &kernel;
+  const LocalElements elements;
   const std::set<std::string> &tiles;
   const std::string &counter;
   const std::set<std::string> &finite;
@@ -169,9 +200,9 @@ bool ZeroAdder::addsZeros(Stmt &s, Locals &known) const {
 
 bool ZeroAdder::addsZero(const ExprRef &assignment, const Locals &known) const {
   const ExprRef &target = assignment->args[0], &value = assignment->args[1];
-  const Stmt *own = findDeclaration(*kernel.body, rootName(target));
+  const Stmt *own = elements.declaration(rootName(target));
   if (!own || own->isShared || own->type.isPointer() || mentions(target, counter) ||
-      (target->kind == ExprKind::Subscript && !surelyExists(kernel, target)))
+      (target->kind == ExprKind::Subscript && !elements.surelyExists(target)))
     return false;
   if (assignment->text == "+=" || assignment->text == "-=")
     return isZero(value, known);
@@ -198,7 +229,7 @@ bool optiml::addsZerosWithTiles(const Kernel &kernel, Stmt &s, const std::set<st
 namespace {
 class GuardDropper {
 public:
-  GuardDropper(Kernel &kernel, const std::set<std::string> &tiles) : kernel(kernel), tiles(tiles) {}
+  GuardDropper(Kernel &kernel, const std::set<std::string> &tiles) : kernel(kernel), tiles(tiles), elements(kernel) {}
 
   void run(Stmt &loop) {
     forEachList(loop, [&](std::vector<StmtRef> &list) {
@@ -207,6 +238,8 @@ public:
         if (s->kind != StmtKind::If || s->body.size() != 1)
           continue;
         if (ExprRef rest = needed(*s, s->expr)) {
+          if (rest != s->expr)
+            model.reset();
           s->expr = rest;
           continue;
         }
@@ -214,6 +247,7 @@ public:
         list.erase(list.begin() + long(i));
         list.insert(list.begin() + long(i), inner.begin(), inner.end());
         i += inner.size() - 1;
+        model.reset();
       }
     });
   }
@@ -237,7 +271,7 @@ public:
       const ExprRef &place = s.expr->args[0], &value = s.expr->args[1];
       auto own = declared.find(rootName(place));
       if (own == declared.end() || changes.at(own->first) != 1 || !harmless(value) ||
-          (place->kind == ExprKind::Subscript && !surelyExists(kernel, place)))
+          (place->kind == ExprKind::Subscript && !elements.surelyExists(place)))
         return false;
       const std::set<std::string> indices = namesIn(place);
       return llvm::all_of(namesIn(value), [&](const std::string &name) {
@@ -276,13 +310,15 @@ public:
 private:
   Kernel &kernel;
   const std::set<std::string> &tiles;
+  const LocalElements elements;     ///< the same whatever goes
+  std::optional<KernelModel> model; ///< until a guard goes
 
   bool harmless(const ExprRef &value) {
     bool ok = true;
     std::function<void(const ExprRef &)> visit = [&](const ExprRef &e) {
       if (e->kind == ExprKind::Subscript) {
-        const Stmt *d = findDeclaration(*kernel.body, rootName(e));
-        ok &= tiles.count(rootName(e)) || (d && !d->isShared && surelyExists(kernel, e));
+        const Stmt *d = elements.declaration(rootName(e));
+        ok &= tiles.count(rootName(e)) || (d && !d->isShared && elements.surelyExists(e));
         llvm::for_each(indicesOf(e), visit);
         return;
       }
@@ -331,10 +367,11 @@ private:
   }
 
   bool removable(Stmt &branch, const ExprRef &guard) {
-    KernelModel model(kernel); // it changes with every guard that goes
-    if (!sameEverywhere(model, guard))
+    if (!model)
+      model.emplace(kernel);
+    if (!sameEverywhere(*model, guard))
       return false;
-    return llvm::all_of(branch.body[0]->body, [&](const StmtRef &s) { return onlyMakesWorthless(model, *s, guard); });
+    return llvm::all_of(branch.body[0]->body, [&](const StmtRef &s) { return onlyMakesWorthless(*model, *s, guard); });
   }
 
   /// All that it does is to change private values that only matter where `guard` holds.
@@ -345,11 +382,11 @@ private:
     if (s.kind != StmtKind::Expr || s.expr->kind != ExprKind::Assign)
       return false;
     std::string target = rootName(s.expr->args[0]);
-    const Stmt *d = findDeclaration(*kernel.body, target);
+    const Stmt *d = elements.declaration(target);
     if (target.empty() || !d || d->isShared || !harmless(s.expr->args[1]))
       return false;
     const ExprRef &place = s.expr->args[0];
-    if (place->kind == ExprKind::Subscript && !surelyExists(kernel, place))
+    if (place->kind == ExprKind::Subscript && !elements.surelyExists(place))
       return false;
     std::set<std::string> seen;
     return elementOfItsLoops(model, place, guard) && onlyUsedUnder(model, place, guard, seen);
@@ -370,9 +407,9 @@ private:
     // `to` may take a worthless value where the guard does not hold.
     auto mayFlow = [&](const ExprRef &to, const ExprRef &value) {
       std::string other = rootName(to);
-      const Stmt *d = findDeclaration(*kernel.body, other);
+      const Stmt *d = elements.declaration(other);
       if (!d || d->isShared || d->type.isPointer() || !harmless(value) || !isPlaceOnly(value) ||
-          (to->kind == ExprKind::Subscript && (!surelyExists(kernel, to) || mentions(to, name))) ||
+          (to->kind == ExprKind::Subscript && (!elements.surelyExists(to) || mentions(to, name))) ||
           !elementOfItsLoops(model, to, guard))
         return false;
       return seen.count(other) || onlyUsedUnder(model, to, guard, seen);
