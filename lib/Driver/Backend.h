@@ -126,6 +126,12 @@ public:
   /// `executable`: the program, where buildProgram() has built it, or empty.
   virtual llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted,
                                                    const std::string &executable) = 0;
+  /// The same of a program that may be observed next, or whose copies may be compared: what this run shows is kept for
+  /// observe() and compareCopies() with that executable.
+  virtual llvm::Expected<ProgramTimes> watchProgram(const SearchTask &task, const std::string &emitted,
+                                                    const std::string &executable) {
+    return timeProgram(task, emitted, executable);
+  }
   /// Whether the whole rewritten program behaves like the original; the error says how it does not.
   virtual llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
                                    nlohmann::json &summary) = 0;

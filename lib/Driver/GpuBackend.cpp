@@ -1,174 +1,28 @@
 //===- GpuBackend.cpp - measuring on a GPU --------------------------------===//
-#include "Backend.h"
-#include "EarlyBuild.h"
+#include "GpuBackend.h"
 #include "Finalists.h"
-#include "GpuProgram.h"
-#include "Workloads.h"
-#include "optiml/Evaluate/Measure/GpuEvaluator.h"
 #include "optiml/Evaluate/Measure/Sanitizer.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/StopWatch.h"
-#include "optiml/Workload/Signature.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
-#include <future>
-#include <mutex>
-#include <regex>
 #include <unistd.h>
 
 using namespace optiml;
 
-// A kernel with less than this share of the GPU's time is not worth a search.
-static constexpr double leastShare = 0.01;
 // What is gained must be worth a rewritten kernel: a smaller gain than this is left to the original.
 static constexpr double leastGain = 1.02;
-// Odd sizes run on the emulator only if that is a matter of seconds.
-static constexpr double otherSizeSeconds = 5, otherSizesSeconds = 60;
 // Predictions are beside the point where variants are measured, and some blocks in double precision are enough.
 static constexpr double traceSeconds = 8, sampleSeconds = 8;
-// Each of these, and the original's profile, takes so much of the search's time at most.
-static constexpr double preparingShare = 0.1;
 // A tool of compute-sanitizer has the time that is left, within these limits.
 static constexpr double leastSanitizerSeconds = 2, mostSanitizerSeconds = 60;
 // The final race: so much of the time that is left for settling, and its limits.
 static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
 static constexpr size_t shownCandidates = 5; // in the trajectory
 // All of settling, most of which goes on beside the search: what is kept for it, the least, and the most that it has.
-static constexpr double settlingSeconds = 2, leastSettlingSeconds = 1, mostSettlingSeconds = 120;
+static constexpr double settlingSeconds = 3, leastSettlingSeconds = 1, mostSettlingSeconds = 120;
 // Where more time than that is left, the winner is profiled, unless it has been.
 static constexpr std::chrono::seconds describing{3};
-// A program whose original was not run to its end runs so long at least, or until so much of the budget has passed.
-static constexpr double leastCheckSeconds = 1, mostOfBudget = 1.1;
-
-namespace {
-
-class GpuBackend : public Backend {
-public:
-  GpuBackend(std::unique_ptr<WorkerPool> pool, const GpuSpec &gpu, std::unique_ptr<EarlyBuild> early)
-      : pool(std::move(pool)), gpu(gpu), early(std::move(early)) {}
-  std::string gpuName() const override { return pool->device().name; }
-  unsigned gpuCount() const override { return pool->size(); }
-  std::string storeName() const override {
-    return llvm::formatv("gpu {0} driver {1}", pool->device().name, pool->device().driver);
-  }
-  bool measures() const override { return true; }
-  bool sawWholeProgram() const override { return !paused; }
-  const Workload &performance() const override { return captured; }
-  std::vector<const Workload *> exercised() const override { return {&captured}; } // what the GPU compares
-  std::vector<std::string> otherSizes() const override { return emulated.arguments; }
-
-  llvm::Error observe(const SearchTask &task) override;
-  llvm::Expected<Evaluator *> evaluator(const SearchTask &task) override;
-  std::optional<KernelUse> timeOf(const std::string &symbol) const override;
-  double roofline() const override { return own ? rooflineOf(own->baseline()) : 0; }
-  void configure(SearchSettings &settings) const override;
-  void searchUntil(const std::atomic<bool> *ended) override {
-    if (own)
-      own->compileUntil(ended);
-  }
-  Measurement examine(const Variant &variant) override {
-    own->confirm(variant);
-    own->describe(variant);
-    return own->confirm(variant);
-  }
-  void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override;
-  llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted,
-                                           const std::string &executable) override;
-  llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
-                           nlohmann::json &summary) override;
-  llvm::Expected<std::string> compareCopies(const SearchTask &task, const std::string &executable,
-                                            unsigned floatBytes) override {
-    return compareGpuCopies(task, original, executable, floatBytes);
-  }
-  llvm::Expected<std::string> buildProgram(const SearchTask &task, const std::string &emitted, const std::string &name,
-                                           const std::atomic<bool> *cancel) const override {
-    return buildGpuProgram(task, &emitted, name, cancel);
-  }
-  void whenVerified(std::function<void(const Variant &)> call) override {
-    std::lock_guard lock(mutex);
-    verified = std::move(call);
-  }
-  double concludingSeconds(bool) const override;
-  double buildSeconds() const override { return early ? early->seconds : 0; }
-  std::vector<std::string> notes() const override;
-  std::vector<std::string> originalFaults() const override {
-    return own ? own->originalFaults() : std::vector<std::string>();
-  }
-
-private:
-  std::vector<std::string> worthSearching(const SearchTask &task) const;
-  bool isCaptured(const std::string &symbol) const {
-    return llvm::any_of(captured.launches, [&](const LaunchImage &launch) { return launch.kernel == symbol; });
-  }
-  bool isClean(const Candidate &candidate, double seconds);
-  /// Of the GPU and the program, for the summary.
-  void addFacts(nlohmann::json &summary) const;
-  /// Seconds for running the rewritten program, which is built beside the search, and the original once more where that
-  /// is needed.
-  double checkingSeconds() const { return 0.5 + 1.25 * run.seconds; }
-  llvm::Error readRecorded(const SearchTask &task);
-  void compileOriginal(const SearchTask &task);
-  /// Tells of the first gain that was measured, and of the first that was verified.
-  void tellGain(double seconds, const Variant &variant, double speedup, bool isVerified);
-
-  std::unique_ptr<WorkerPool> pool;
-  const GpuSpec &gpu;
-  std::unique_ptr<EarlyBuild> early;
-  std::string original;                    ///< its executable
-  GpuRun run;                              ///< of the original
-  std::unique_ptr<ObservedProgram> paused; ///< the original, where it has not run to its end
-  GpuRun searched;                         ///< of the program whose kernels are searched
-  Workload captured;
-  CapturedRuns emulated; ///< runs with other sizes, on the emulator
-  std::vector<std::string> remarks;
-  std::mutex mutex; ///< of what follows
-  std::function<void(const Variant &)> verified;
-  bool told[2] = {false, false}; ///< a measured gain, a verified one
-  struct Compiled {
-    std::unique_ptr<TextCompiler> compiler;
-    std::shared_ptr<const CompiledText> text;
-  };
-  std::future<llvm::Expected<Compiled>> compiled; ///< the original's kernels, while the program is observed
-  std::unique_ptr<GpuEvaluator> own;
-};
-
-} // namespace
-
-std::vector<std::string> GpuBackend::worthSearching(const SearchTask &task) const {
-  std::vector<std::string> symbols;
-  bool asked = !task.flags.kernel.empty();
-  std::regex filter(asked ? task.flags.kernel : ".*", std::regex::extended); // checked when the flag was read
-  for (const KernelTime &k : searched.times.kernels)
-    if (asked ? std::regex_search(k.name, filter) : k.seconds >= leastShare * searched.times.kernelSeconds)
-      symbols.push_back(k.symbol);
-  return symbols;
-}
-
-std::optional<KernelUse> GpuBackend::timeOf(const std::string &symbol) const {
-  if (!(searched.times.kernelSeconds > 0))
-    return std::nullopt;
-  double seconds = 0;
-  for (const KernelTime &k : searched.times.kernels)
-    if (sameFunction(k.symbol, symbol))
-      seconds += k.seconds;
-  return KernelUse{seconds, seconds / searched.times.kernelSeconds};
-}
-
-void GpuBackend::compileOriginal(const SearchTask &task) {
-  // The task may be gone when it ends.
-  auto compile = [&toolchain = task.toolchain, &options = task.options, path = task.path, source = task.text,
-                  cancel = task.cancel()]() -> llvm::Expected<Compiled> {
-    auto compiler = TextCompiler::create(toolchain, path, options, cancel);
-    if (!compiler)
-      return compiler.takeError();
-    Verdict verdict;
-    auto text = (*compiler)->compile(source, verdict);
-    if (!text)
-      return text.takeError();
-    return Compiled{std::move(*compiler), std::move(*text)};
-  };
-  compiled = std::async(std::launch::async, compile);
-}
 
 void GpuBackend::tellGain(double seconds, const Variant &variant, double speedup, bool isVerified) {
   std::lock_guard lock(mutex);
@@ -179,90 +33,6 @@ void GpuBackend::tellGain(double seconds, const Variant &variant, double speedup
   llvm::errs() << llvm::formatv("{0}optiml-clang: after {1:f1} s a variant is {2:f2} times as fast, {3}\n",
                                 isatty(2) ? "\r\x1b[K" : "", seconds, speedup,
                                 isVerified ? "measured and verified" : "measured; it is being verified");
-}
-
-llvm::Error GpuBackend::readRecorded(const SearchTask &task) {
-  if (llvm::Error e =
-          recordedRuns(task.flags.workloads, task.flags.threads, *task.device, task.folder).moveInto(emulated))
-    return e;
-  if (const std::string file = task.flags.workloads.front() + "/times.json"; llvm::sys::fs::exists(file))
-    if (llvm::Error e = KernelTimes::read(file).moveInto(searched.times))
-      return e;
-  compileOriginal(task);
-  captured = std::exchange(emulated.performance, {});
-  return llvm::Error::success();
-}
-
-llvm::Error GpuBackend::observe(const SearchTask &task) {
-  own.reset(); // of another text, and of another deadline
-  if (!task.replaced)
-    paused.reset();
-  if (task.isRecorded())
-    return readRecorded(task);
-  compileOriginal(task);
-  // The emulator's runs take no GPU: beside those on it.
-  auto small = std::async(std::launch::async, [&]() -> llvm::Expected<CapturedRuns> {
-    if (!task.readsArguments)
-      return CapturedRuns();
-    return captureOtherSizes(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder,
-                             otherSizeSeconds, std::min(otherSizesSeconds, task.share(preparingShare)), task.cancel());
-  });
-  auto observed = [&]() -> llvm::Error {
-    const bool isEarly = !task.replaced && early && early->executable.valid();
-    auto built = !task.executable.empty() ? llvm::Expected<std::string>(task.executable)
-                 : isEarly                ? early->executable.get()
-                                          : buildGpuProgram(task, task.replaced ? &task.text : nullptr, "program-gpu");
-    if (!built)
-      return built.takeError();
-    // Times and launches in one run, as the program may take long. Which kernels matter shows only then.
-    std::unique_ptr<ObservedProgram> stopped;
-    auto timed = captureGpuProgram(task, *built, task.flags.kernel, task.folder + "/gpu", captured, stopped);
-    if (!timed)
-      return timed.takeError();
-    searched = std::move(*timed);
-    if (!task.replaced) {
-      original = *built;
-      run = searched;
-      paused = std::move(stopped);
-    }
-    if (searched.times.kernels.empty())
-      return makeError("the program launches no kernel on the GPU (it ended with exit code {0})", searched.exitCode);
-    std::vector<std::string> symbols = worthSearching(task);
-    if (symbols.empty())
-      return makeError("none of the program's {0} kernels has a match of --optiml-kernel={1}",
-                       searched.times.kernels.size(), task.flags.kernel);
-    if (llvm::any_of(symbols, [&](const std::string &symbol) { return !isCaptured(symbol); }))
-      // Perhaps others have taken the room.
-      if (auto again =
-              captureGpuProgram(task, *built, expressionFor(symbols), task.folder + "/gpu-again", captured, stopped);
-          !again)
-        return again.takeError();
-    llvm::erase_if(captured.launches,
-                   [&](const LaunchImage &launch) { return !llvm::is_contained(symbols, launch.kernel); });
-    dropRepeats(captured);
-    weighAll(captured, searched.times.kernels);
-    for (const std::string &text : captured.leftOut)
-      remarks.push_back("not captured: " + text);
-    if (captured.launches.empty())
-      return makeError("no launch of the program could be captured{0}",
-                       captured.leftOut.empty() ? "" : ": " + captured.leftOut.front());
-    return nameElements(captured, *task.device);
-  }();
-  auto runs = small.get();
-  if (runs && !observed)
-    dropOwnSize(captured, *runs);
-  if (runs)
-    for (Workload &other : runs->otherSizes)
-      if (llvm::Error e = nameElements(other, *task.device))
-        observed = llvm::joinErrors(std::move(observed), std::move(e));
-  if (runs)
-    emulated = std::move(*runs);
-  else
-    remarks.push_back("no odd sizes are checked on the emulator: " + llvm::toString(runs.takeError()));
-  if (observed) // it works with the task
-    if (auto text = compiled.get(); !text)
-      llvm::consumeError(text.takeError());
-  return observed;
 }
 
 llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
@@ -434,30 +204,6 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
             .str();
     return;
   }
-}
-
-llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, const std::string &emitted,
-                                                     const std::string &executable) {
-  if (paused)
-    return makeError("the program takes too long to be timed as a whole");
-  auto built = executable.empty() ? buildGpuProgram(task, &emitted, "program-launches")
-                                  : llvm::Expected<std::string>(executable);
-  if (!built)
-    return built.takeError();
-  return timeBesides(task, {original, run, 0}, *built);
-}
-
-llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
-                                     nlohmann::json &summary) {
-  if (task.isRecorded())
-    return llvm::Error::success();
-  auto built = executable.empty() ? buildGpuProgram(task, &emitted, "program-optimized")
-                                  : llvm::Expected<std::string>(executable);
-  if (!built)
-    return built.takeError();
-  if (paused)
-    return comparePausedProgram(task, *paused, *built, std::max(leastCheckSeconds, task.leftOf(mostOfBudget)), summary);
-  return compareGpuPrograms(task, {original, run, own->baseline().time.seconds}, *built, summary);
 }
 
 std::vector<std::string> GpuBackend::notes() const {

@@ -14,15 +14,20 @@ using namespace optiml;
 static constexpr double singleError = 1e-5, doubleError = 1e-13;
 
 /// The copies of a run, each its bytes.
-static llvm::Expected<std::vector<std::string>> copiesOf(const SearchTask &task, const std::string &executable,
+static llvm::Expected<std::vector<std::string>> copiesOf(const SearchTask &task, const CopyingProgram &program,
                                                          int &exitCode) {
-  const std::string file = executable + ".copies";
-  auto run = timeGpuProgram(task, executable, file);
-  if (!run)
-    return run.takeError();
-  exitCode = run->exitCode;
+  std::string file = program.copies;
+  exitCode = program.exitCode;
+  if (file.empty()) {
+    file = program.executable + ".copies";
+    auto run = timeGpuProgram(task, program.executable, file);
+    if (!run)
+      return run.takeError();
+    exitCode = run->exitCode;
+  }
   auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  llvm::sys::fs::remove(file);
+  if (program.copies.empty())
+    llvm::sys::fs::remove(file);
   if (!buffer)
     return makeError("what the program copies to the host is not known");
   std::vector<std::string> copies;
@@ -62,8 +67,8 @@ static std::optional<size_t> firstDifference(const std::string &a, const std::st
   return std::nullopt;
 }
 
-llvm::Expected<std::string> optiml::compareGpuCopies(const SearchTask &task, const std::string &original,
-                                                     const std::string &changed, unsigned floatBytes) {
+llvm::Expected<std::string> optiml::compareGpuCopies(const SearchTask &task, const CopyingProgram &original,
+                                                     const CopyingProgram &changed, unsigned floatBytes) {
   int codes[2] = {0, 0};
   // Nothing is timed: both at once.
   auto other = std::async(std::launch::async, [&] { return copiesOf(task, original, codes[0]); });

@@ -19,7 +19,7 @@
 using namespace optiml;
 
 /// Of the injected library (lib/Gpu/Capture/Capture.h).
-static constexpr const char *pauseVariable = "OPTIML_PAUSE_AFTER";
+static constexpr const char *pauseVariable = "OPTIML_PAUSE_AFTER", *copiesVariable = "OPTIML_COPIES";
 // A program that runs longer on the GPU than this part of the search's time is not observed to its end, if it has
 // launched all its kernels; else more.
 static constexpr double observedShare = 0.12, leastObservedSeconds = 1.2, mostObservedShare = 0.25;
@@ -187,7 +187,7 @@ llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std:
                                               const std::string &copies) {
   std::map<std::string, std::string> env;
   if (!copies.empty())
-    env["OPTIML_COPIES"] = patternOfPath(copies);
+    env[copiesVariable] = patternOfPath(copies);
   return observe(task, executable, std::move(env));
 }
 
@@ -200,9 +200,12 @@ std::string optiml::expressionFor(llvm::ArrayRef<std::string> names) {
 
 llvm::Expected<GpuRun> optiml::captureGpuProgram(const SearchTask &task, const std::string &executable,
                                                  const std::string &kernels, const std::string &folder,
-                                                 Workload &workload, std::unique_ptr<ObservedProgram> &paused) {
+                                                 Workload &workload, std::unique_ptr<ObservedProgram> &paused,
+                                                 const std::string &copies) {
   std::map<std::string, std::string> env = {{"OPTIML_CAPTURE_DIR", patternOfPath(folder)},
                                             {emu::envCaptureKernels, kernels}};
+  if (!copies.empty())
+    env[copiesVariable] = patternOfPath(copies);
   if (task.mayPause && task.flags.budget.seconds > 0)
     env[pauseVariable] =
         llvm::formatv("{0:f3},{1:f3},{2}", std::max(leastObservedSeconds, task.share(observedShare)),

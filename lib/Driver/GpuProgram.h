@@ -70,10 +70,10 @@ private:
 
 /// A run with the launches of kernels whose name the POSIX extended regular expression matches (empty: of all) captured
 /// into `folder`. It takes so much longer; its kernels' times are of launches that are not captured. Where
-/// the task lets it, one that runs long pauses, and comes back as `paused`.
+/// the task lets it, one that runs long pauses, and comes back as `paused`. `copies`: as for timeGpuProgram().
 llvm::Expected<GpuRun> captureGpuProgram(const SearchTask &task, const std::string &executable,
                                          const std::string &kernels, const std::string &folder, Workload &workload,
-                                         std::unique_ptr<ObservedProgram> &paused);
+                                         std::unique_ptr<ObservedProgram> &paused, const std::string &copies = "");
 /// The POSIX extended regular expression for kernels with these names, mangled or not.
 std::string expressionFor(llvm::ArrayRef<std::string> names);
 
@@ -86,9 +86,10 @@ struct OriginalProgram {
   const GpuRun &run;
   double kernelSeconds; ///< of its kernels, measured by themselves; 0: not known
 };
-/// Runs both by turns; the shorter run of each counts.
+/// Runs both by turns; the shorter run of each counts. `watched`: a run of the changed program with its launches
+/// captured, as the original's was, which may tell enough; null: there is none.
 llvm::Expected<ProgramTimes> timeBesides(const SearchTask &task, const OriginalProgram &original,
-                                         const std::string &changed);
+                                         const std::string &changed, const GpuRun *watched = nullptr);
 /// The same of an original that pauses, where both have so many seconds. What does not end in time is not compared,
 /// which the summary tells; the error says where the changed program fails.
 llvm::Error comparePausedProgram(const SearchTask &task, ObservedProgram &original, const std::string &changed,
@@ -98,10 +99,16 @@ llvm::Error comparePausedProgram(const SearchTask &task, ObservedProgram &origin
 llvm::Error compareGpuPrograms(const SearchTask &task, const OriginalProgram &original, const std::string &changed,
                                nlohmann::json &summary);
 
+/// A program, and what a run of it copied to the host.
+struct CopyingProgram {
+  std::string executable;
+  std::string copies; ///< the file; empty: it is run for them
+  int exitCode = 0;   ///< of that run
+};
 /// Whether two programs copy the same to the host, where neither copies anything else later. `floatBytes`: of
 /// floating-point numbers, which may differ by rounding; 0: every bit must be the same. Returned is what was compared.
-llvm::Expected<std::string> compareGpuCopies(const SearchTask &task, const std::string &original,
-                                             const std::string &changed, unsigned floatBytes);
+llvm::Expected<std::string> compareGpuCopies(const SearchTask &task, const CopyingProgram &original,
+                                             const CopyingProgram &changed, unsigned floatBytes);
 
 /// In which words the outputs of two programs differ; words that already differ between two runs of the original do not
 /// count, and numbers that differ are told apart (they may be times). Empty: none.

@@ -217,8 +217,6 @@ void SearchRun::buildBeside() {
   if (withLoops())
     loops->buildBeside([&](const LoopTrials::Loops &replaced) { return emitWith(unchanged(), 0, replaced); },
                        task.jobs());
-  if (fused.device)
-    return;
   auto make = [this, count = 0](const Variant &variant, const std::atomic<bool> *cancel) mutable {
     auto emitted = emitWith(limited(variant), 0, {});
     return emitted ? backend.buildProgram(task, emitted->text, "program-" + std::to_string(++count), cancel)
@@ -362,18 +360,29 @@ void SearchRun::check(const EmittedProgram &emitted, bool isTimed, std::string e
     if (llvm::Error e =
             backend.buildProgram(task, emitted.text, "program-optimized", task.cancel()).moveInto(executable))
       return keep(llvm::toString(std::move(e)));
-  if (!isTimed) {
+  auto paysAs = [&](const ProgramTimes &times) {
+    addTimes(times, summary);
+    if (times.before >= leastProgramGain(task, backend) * times.after)
+      return true;
+    // Not worth new code.
+    keep(llvm::formatv("with launches fused its kernels are {0:f2} times as fast", times.before / times.after));
+    return false;
+  };
+  // Where programs are run, comparing them times them, too.
+  const bool runs = backend.measures() && emitted.dispatched;
+  if (!isTimed && !runs) {
     auto times = emitted.dispatched ? backend.timeProgram(task, emitted.text, executable)
                                     : llvm::Expected<ProgramTimes>(fused.times);
     if (!times)
       return keep(llvm::toString(times.takeError()));
-    addTimes(*times, summary);
-    if (!(times->before >= leastProgramGain(task, backend) * times->after)) // not worth new code
-      return keep(
-          llvm::formatv("with launches fused its kernels are {0:f2} times as fast", times->before / times->after));
+    if (!paysAs(*times))
+      return;
   }
   if (llvm::Error e = backend.checkProgram(task, emitted.text, executable, summary))
     return keep(llvm::toString(std::move(e)));
+  if (!isTimed && runs &&
+      !paysAs({summary.value("programSeconds", 0.0), summary.value("programSecondsOptimized", 0.0)}))
+    return;
   outcome.improved = true;
   outcome.emitted = emitted.text;
 }

@@ -213,6 +213,8 @@ void CUPTIAPI callback(void *, CUpti_CallbackDomain domain, CUpti_CallbackId id,
     return;
   if (domain == CUPTI_CB_DOMAIN_RESOURCE)
     return onResource(id, *static_cast<const CUpti_ResourceData *>(data));
+  if (isCopy(domain, id))
+    return copyEnded(id, *static_cast<const CUpti_CallbackData *>(data));
   if (domain != CUPTI_CB_DOMAIN_DRIVER_API || Quiet::here())
     return;
   Quiet quiet;
@@ -252,6 +254,7 @@ bool optiml::gpu::startCapture(const Driver &driver, const Cupti &cupti, const c
   for (CUpti_CallbackIdResource id : observedResources)
     good &= succeeded(cupti, cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id),
                       "CUPTI does not tell of modules");
+  keepCopies(driver, cupti, subscriber);
   atexit(finish);
   if (const char *when = getenv(envPauseAfter); good && when && *when)
     pauseAfter(when, driver, *launches);

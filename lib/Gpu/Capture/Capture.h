@@ -18,8 +18,9 @@ using optiml::emu::envCaptureKernels;
 /// too, those that are not count for all of their kernel, and copies are not timed.
 constexpr const char *envKernelTimes = "OPTIML_KERNEL_TIMES";
 
-/// A file, by such a pattern: gets what cudaMemcpy has brought to the host, beside the times of a program that is not
-/// captured. Each copy is its number of bytes (8 bytes, as this machine writes them) and the bytes.
+/// A file, by such a pattern: gets what cudaMemcpy has brought to the host, and all unified memory whenever
+/// cudaDeviceSynchronize has returned. Each copy is its number of bytes (8 bytes, as this machine writes them) and the
+/// bytes.
 constexpr const char *envCopies = "OPTIML_COPIES";
 
 /// "FIRST,LAST,KERNELS": after FIRST seconds, if it has launched so many kernels, else after LAST, a captured program
@@ -36,8 +37,8 @@ bool startCapture(const Driver &driver, const Cupti &cupti, const char *director
 /// `alone`: without a capture, which has the only subscriber that CUPTI allows.
 bool startKernelTimes(const Driver &driver, const Cupti &cupti, const char *file, bool alone);
 /// Copies to the host are kept from now on: their callback, and what enables it.
-void keepCopies(const Cupti &cupti, CUpti_SubscriberHandle subscriber);
-void copyEnded(const CUpti_CallbackData &data);
+void keepCopies(const Driver &driver, const Cupti &cupti, CUpti_SubscriberHandle subscriber);
+void copyEnded(CUpti_CallbackId id, const CUpti_CallbackData &data);
 bool isCopy(CUpti_CallbackDomain domain, CUpti_CallbackId id);
 /// What a capture tells the times beside it: a launch is being recorded, a context is about to end.
 void isRecorded(uint32_t correlation);

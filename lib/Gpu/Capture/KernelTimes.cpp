@@ -164,7 +164,7 @@ void finish() {
 
 void CUPTIAPI called(void *, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {
   if (data && isCopy(domain, id))
-    copyEnded(*static_cast<const CUpti_CallbackData *>(data));
+    copyEnded(id, *static_cast<const CUpti_CallbackData *>(data));
   else if (data && static_cast<const CUpti_CallbackData *>(data)->callbackSite == CUPTI_API_ENTER)
     beforeContextEnds();
 }
@@ -183,7 +183,7 @@ bool watchContexts(const Cupti &cupti) {
         CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2})
     succeeded(cupti, cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
               "CUPTI does not tell of resets");
-  keepCopies(cupti, subscriber);
+  keepCopies(*times->driver, cupti, subscriber);
   return true;
 }
 
