@@ -53,6 +53,7 @@ static cl::opt<bool>
            cl::cat(category));
 static cl::opt<std::string> blockHint("block", cl::desc("block shape of the launches, e.g. 16x16x1"),
                                       cl::cat(category));
+static cl::opt<std::string> gridHint("grid", cl::desc("blocks of the launches, e.g. 16x32x1"), cl::cat(category));
 static cl::opt<std::string>
     floats("fp", cl::desc("what may change in floating point: strict, reassoc (default), fast or tf32"),
            cl::cat(category));
@@ -210,13 +211,15 @@ static llvm::Expected<LaunchHints> launchHints(const CompileOptions &options) {
     hints.approximate = rule.isFast();
     hints.tensorFloat = rule.allowsTensorCores();
   }
-  if (!blockHint.empty()) {
+  for (auto [text, extents] : {std::pair(&blockHint, &hints.block), std::pair(&gridHint, &hints.grid)}) {
+    if (text->empty())
+      continue;
     llvm::SmallVector<llvm::StringRef, 3> parts;
-    llvm::StringRef(blockHint).split(parts, 'x');
-    hints.block = {1, 1, 1};
+    llvm::StringRef(*text).split(parts, 'x');
+    *extents = {1, 1, 1};
     for (size_t i = 0; i < parts.size() && i < 3; ++i)
-      if (parts[i].getAsInteger(10, hints.block[i]))
-        return makeError("bad block shape '{0}'; expected e.g. 16x16x1", blockHint);
+      if (parts[i].getAsInteger(10, (*extents)[i]))
+        return makeError("bad {0} '{1}'; expected e.g. 16x16x1", text->ArgStr, text->getValue());
   }
   for (const std::string &text : scalarHints) {
     auto [name, value] = llvm::StringRef(text).split('=');

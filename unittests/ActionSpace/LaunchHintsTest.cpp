@@ -33,5 +33,5 @@ TEST(LaunchHints, TablesOfAtomicsHoldTheArrayFirst) {
   for (const ActionTemplate &action : shaped.legal)
     if (action.transform == "privatize-atomic")
       found += action.site + "=" + action.values.front().at("bins") + "," + action.values[1].at("bins") + " ";
-  EXPECT_EQ(found, "k:c.count=1024,4096 k:few=64,256 k:unknown=256,1024 ");
+  EXPECT_EQ(found, "k:c.count=300,1024 k:few=40,64 k:unknown=256,1024 ");
 }

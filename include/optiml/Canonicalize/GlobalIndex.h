@@ -42,7 +42,8 @@ void pairAxes(KernelState &state, Kernel &kernel);
 void flattenGrid(KernelState &state, Kernel &kernel);
 
 /// Where a kernel whose threads do not wait for each other asks which block a thread is in ("row = blockIdx.x, col =
-/// threadIdx.x"), the blocks of the captured launch's width become rows along an axis that the kernel does not use.
+/// threadIdx.x"), along x, y, or both, the blocks of the captured launch's shape become rows along an axis that the
+/// kernel does not use.
 void separateBlocks(KernelState &state, Kernel &kernel);
 
 /// Pairs the axes, flattens the grid, and separates the blocks. Then, along an axis that the kernel uses by its block

@@ -5,9 +5,11 @@
 // `threads=8,rows=32`. The group shares out the iterations of the thread's loops. Shuffles combine the scalars that the
 // loops fold values into, and shared memory does so across the warps of a block. It pays where a thread works on a row:
 // neighbouring threads then read neighbouring elements, and a few thousand rows fill the GPU. Of a loop that follows a
-// sum (a scan of a row), a thread takes `items` neighbouring iterations at a time, 1 if nothing is said. `filter=1`:
-// the values of a loop that keeps the k best are looked at twice, first for a bound, so that few are then inserted.
-// `each=4`: a group of at most a warp has four neighbouring rows, which share what they read alike.
+// sum (a scan of a row), a thread takes `items` neighbouring iterations at a time, 1 if nothing is said. Of loops in
+// one another that only fold values, the one along which neighbouring elements lie is shared out by the lanes of a
+// warp, and the one around it by the warps of a block. `filter=1`: the values of a loop that keeps the k best are
+// looked at twice, first for a bound, so that few are then inserted. `each=4`: a group of at most a warp has four
+// neighbouring rows, which share what they read alike.
 //
 // Example:
 //   int row = blockIdx.x * blockDim.x + threadIdx.x;    int row = blockIdx.x * 8 + threadIdx.y;
@@ -50,6 +52,7 @@
 #include "RunAgain.h"
 #include "RunningSum.h"
 #include "SeveralRows.h"
+#include "SharedNest.h"
 #include "SortedFold.h"
 #include "ThreadMapping.h"
 #include "Transforms.h"
@@ -361,8 +364,15 @@ private:
     auto counted = asCountedLoop(*s);
     if (!counted)
       return notApplicable("line {0}: the loop does not count", s->line);
-    if (auto trips = counted->tripCount(); trips && *trips < fewestTrips() && readsSorted(*s).empty())
+    std::vector<SharedLoop> nest = loopsOfNeighbours(model, state, *counted, group.threads);
+    auto tooShort = [&]() -> llvm::Error {
+      auto trips = counted->tripCount();
+      if (!nest.empty() || !trips || *trips >= fewestTrips() || !readsSorted(*s).empty())
+        return llvm::Error::success();
       return notApplicable("line {0}: the loop has only {1} iterations", s->line, *trips);
+    };
+    if (llvm::Error e = tooShort())
+      return e;
     if (leavesEarly(*s->body[0]))
       return notApplicable("line {0}: the loop may be left early", s->line);
     if (holdsKind(*s, {StmtKind::Opaque}))
@@ -396,6 +406,8 @@ private:
       bool changes = mentions(counted->lower, r.variable) || mentions(counted->upper, r.variable);
       for (const auto &[name, type] : r.kept)
         changes |= mentions(counted->lower, name) || mentions(counted->upper, name);
+      for (const SharedLoop &inner : nest)
+        changes |= mentions(inner.loop.lower, r.variable) || mentions(inner.loop.upper, r.variable);
       if (changes)
         return notApplicable("line {0}: the loop changes its own bounds", s->line);
     }
@@ -420,6 +432,14 @@ private:
     if (!headWrites.empty() || (!headReads.empty() && !writes.empty())) {
       state = saved;
       return notApplicable("line {0}: the loop's bounds may change in it", s->line);
+    }
+
+    if (scan || !folds.empty() || !writes.empty() || !readsSorted(*s).empty() ||
+        !llvm::all_of(*reductions, isUnordered))
+      nest.clear();
+    if (llvm::Error e = tooShort()) {
+      state = saved;
+      return e;
     }
 
     order(reads, writes, false, out);
@@ -447,7 +467,14 @@ private:
       combined = true; // it uses shared memory
       ++scans;
     } else {
-      stride(*s, *counted);
+      if (nest.empty())
+        stride(*counted, thread, group.threads);
+      for (const SharedLoop &inner : nest)
+        stride(inner.loop,
+               inner.byWarps                    ? binary("/", thread, intLit(32))
+               : inner.threads == group.threads ? thread
+                                                : binary("%", thread, intLit(32)),
+               inner.threads);
       out.push_back(s);
     }
     byOthers(restores);
@@ -563,10 +590,11 @@ private:
     }
   }
 
-  /// Every thread of the group takes every `threads`-th iteration.
-  void stride(Stmt &s, const CountedLoop &counted) {
-    int64_t step = counted.step * group.threads;
-    ExprRef thread = builtin("threadIdx.x"), lower;
+  /// Every thread takes every `threads`-th iteration; `thread` is its number.
+  void stride(const CountedLoop &counted, const ExprRef &thread, int64_t threads) {
+    Stmt &s = *counted.stmt;
+    int64_t step = counted.step * threads;
+    ExprRef lower;
     auto first = mul(thread, intLit(counted.step));
     auto start = constantValue(counted.lower);
     if (start && *start == 0)

@@ -57,15 +57,21 @@ namespace {
 
 /// Bytes of one thread's sums: more do not stay in registers.
 constexpr size_t mostBytes = 512;
+/// Elements of the largest table.
+constexpr int64_t mostBins = 4096;
 
-/// No table, and tables: the smallest for all elements of the array as it was launched first.
+/// No table, and tables: first one for the elements that the array had when it was launched. A larger one may reach
+/// into what the kernel uses otherwise.
 static std::vector<Params> offers(const LaunchHints &hints, const std::string &array, int64_t elementBytes) {
-  std::vector<int64_t> bins = {256, 1024, 64, 4096};
+  std::vector<int64_t> bins = {256, 1024, 64, mostBins};
   if (auto reach = hints.reach.find(array); reach != hints.reach.end() && elementBytes > 0) {
     auto tooSmall = [&](int64_t n) { return n * elementBytes < reach->second; };
     std::stable_sort(bins.begin(), bins.end(), [&](int64_t a, int64_t b) {
       return tooSmall(a) != tooSmall(b) ? tooSmall(b) : !tooSmall(a) && a < b;
     });
+    const int64_t elements = reach->second / elementBytes;
+    if (elements > 1 && elements <= mostBins && !llvm::is_contained(bins, elements))
+      bins.insert(bins.begin(), elements);
   }
   std::vector<Params> result = {{}};
   for (const char *copies : {"", "1", "4", "8"})
