@@ -4,7 +4,33 @@
 
 using namespace optiml;
 
+/// Of 16 bits: "half" or "bfloat16", as CUDA's functions call them; empty for others.
+static std::string halfName(const Type &type) {
+  const llvm::StringRef text = llvm::StringRef(type.text).ltrim('_');
+  return !type.isHalf ? "" : text == "half" ? "half" : text == "nv_bfloat16" ? "bfloat16" : "";
+}
+
+static Type ushortType() {
+  Type type = Type::makeUnsigned();
+  type.text = "unsigned short";
+  type.bytes = 2;
+  return type;
+}
+
+ExprRef VectorStream::fromVector(const ExprRef &vector, unsigned place) const {
+  const std::string half = halfName(number);
+  const ExprRef bits = memberExpr(vector, std::string(1, "xyzw"[place]), half.empty() ? number : ushortType());
+  return half.empty() ? bits : callOf("__ushort_as_" + half, {bits}, number, /*pure=*/true);
+}
+
+ExprRef VectorStream::toVector(const ExprRef &value) const {
+  const std::string half = halfName(number);
+  return half.empty() ? value : callOf("__" + half + "_as_ushort", {value}, ushortType(), /*pure=*/true);
+}
+
 std::string optiml::vectorBase(const Type &type) {
+  if (!halfName(type).empty())
+    return "ushort"; // their bits: pairs of halves have no plain assignment, and there are no fours
   if (type.isFloat())
     return type.bytes == 4 ? "float" : type.bytes == 8 ? "double" : "";
   if (type.cls != Type::Class::Int)

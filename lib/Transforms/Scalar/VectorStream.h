@@ -25,11 +25,15 @@ struct VectorStream {
   bool findVectors(int64_t width);
   /// Of the elements of `width` lanes.
   int64_t vectors(int64_t width) const { return width * count / together; }
+  /// Number `place` of a vector as it is loaded, and a number as it stands in a vector that is stored.
+  ExprRef fromVector(const ExprRef &vector, unsigned place) const;
+  ExprRef toVector(const ExprRef &value) const;
   /// Vector `number` of these in memory.
   ExprRef vectorAt(const Param &param, int64_t number, bool store) const;
 };
 
-/// "float" of float4, whatever the source calls the type; empty for types that have no vectors.
+/// "float" of float4, whatever the source calls the type, "ushort" of numbers of 16 bits; empty for types that have no
+/// vectors.
 std::string vectorBase(const Type &type);
 /// float4 and the like: so many numbers.
 Type vectorOf(const Type &number, unsigned count);

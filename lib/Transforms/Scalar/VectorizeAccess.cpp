@@ -1,7 +1,7 @@
 //===- VectorizeAccess.cpp - neighbouring elements in one access ----------===//
 //
 // vectorize-access[kernel]{width=4}: each thread does the work of `width` threads that follow one another along x. It
-// accesses their neighbouring elements together, as `float4`, `int2`, `double2` or `uchar4`.
+// accesses their neighbouring elements together: `float4`, `int2`, `double2`, `uchar4`; `ushort4` of 16-bit floats.
 //
 // Example:
 //   int i = blockIdx.x * 256 + threadIdx.x;     int i = blockIdx.x * 1024 + threadIdx.x * 4;
@@ -427,7 +427,7 @@ private:
         std::string vector = freshName(taken, stream.array + "_vector");
         out.push_back(declStmt(vector, place->type.withConst(true), place));
         for (int64_t i = 0; i < stream.together; ++i)
-          numbers.push_back(memberExpr(var(vector, place->type), std::string(1, "xyzw"[i]), stream.number));
+          numbers.push_back(stream.fromVector(var(vector, place->type), unsigned(i)));
       }
       values = listExpr(std::move(numbers));
     }
@@ -440,8 +440,8 @@ private:
       ExprRef place = stream.vectorAt(*model.param(stream.array), number, /*store=*/true);
       std::vector<ExprRef> values;
       for (int64_t i = 0; i < stream.together; ++i)
-        values.push_back(
-            subscript(var(stream.lanes, stream.number), intLit(number * stream.together + i), stream.number));
+        values.push_back(stream.toVector(
+            subscript(var(stream.lanes, stream.number), intLit(number * stream.together + i), stream.number)));
       out.push_back(
           exprStmt(assign("=", place, callOf("make_" + place->type.text, values, place->type, /*pure=*/true))));
     }
