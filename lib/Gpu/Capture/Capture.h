@@ -18,9 +18,9 @@ using optiml::emu::envCaptureKernels;
 /// too, those that are not count for all of their kernel, and copies are not timed.
 constexpr const char *envKernelTimes = "OPTIML_KERNEL_TIMES";
 
-/// A file, by such a pattern: gets what cudaMemcpy has brought to the host, and all unified memory whenever
-/// cudaDeviceSynchronize has returned. Each copy is its number of bytes (8 bytes, as this machine writes them) and the
-/// bytes.
+/// A file, by such a pattern: gets what cudaMemcpy has brought to the host, and all unified memory whenever the host
+/// has waited. Each copy is its number of bytes (8 bytes, as this machine writes them) and the bytes, which are missing
+/// where the program sees anything else.
 constexpr const char *envCopies = "OPTIML_COPIES";
 
 /// "FIRST,LAST,KERNELS": after FIRST seconds, if it has launched so many kernels, else after LAST, a captured program

@@ -1,8 +1,8 @@
 //===- Copies.cpp - what a program copies to the host ---------------------===//
 //
-// Two programs that should compute the same can be told apart by what their hosts see, where they print little. Only
-// copies that have ended when the call returns are kept: of others, the bytes are there later. Unified memory is kept
-// as it is when the host has waited for the device.
+// Two programs that should compute the same can be told apart by what their hosts see, where they print little. Kept
+// are copies that have ended when the call returns, and unified memory as it is when the host has waited. Where a
+// program may see anything else, the file ends there in the middle of a copy, so that nothing is taken for the whole.
 //
 //===----------------------------------------------------------------------===//
 #include "Capture.h"
@@ -29,9 +29,29 @@ static std::vector<std::pair<uint64_t, uint64_t>> managed;
 static std::mutex mutex; ///< of all these
 
 static constexpr CUpti_runtime_api_trace_cbid observed[] = {
-    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_ptds_v7000,
-    CUPTI_RUNTIME_TRACE_CBID_cudaMallocManaged_v6000, CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020};
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_ptds_v7000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_ptsz_v7000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2D_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2D_ptds_v7000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_ptsz_v7000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy3D_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy3DAsync_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromArray_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromSymbol_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromSymbol_ptds_v7000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromSymbolAsync_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromSymbolAsync_ptsz_v7000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaHostAlloc_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaHostGetDevicePointer_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMallocManaged_v6000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_ptsz_v7000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaEventSynchronize_v3020};
 
 bool optiml::gpu::isCopy(CUpti_CallbackDomain domain, CUpti_CallbackId id) {
   return domain == CUPTI_CB_DOMAIN_RUNTIME_API &&
@@ -53,6 +73,9 @@ static void write(const void *content, uint64_t bytes) {
   written += bytes;
 }
 
+/// With the mutex: what follows is not known.
+static void endUnfinished() { write(nullptr, 1); }
+
 /// What the host may read now. It is copied where it lies, so that no page moves.
 static void writeManaged() {
   Quiet quiet;
@@ -60,9 +83,70 @@ static void writeManaged() {
   for (const auto &[address, bytes] : managed) {
     if (!file)
       return;
-    content.resize(size_t(bytes));
-    const bool isCopied = bytes <= mostBytes && driver->cuMemcpyDtoH(content.data(), address, bytes) == CUDA_SUCCESS;
+    bool isCopied = bytes <= mostBytes;
+    if (isCopied) {
+      content.resize(size_t(bytes));
+      isCopied = driver->cuMemcpyDtoH(content.data(), address, bytes) == CUDA_SUCCESS;
+    }
     write(isCopied ? content.data() : nullptr, bytes);
+  }
+}
+
+template <typename Params> static const Params &paramsOf(const CUpti_CallbackData &data) {
+  return *static_cast<const Params *>(data.functionParams);
+}
+
+/// A copy whose bytes are there when it returns, if they come from the device.
+static void copied(const void *to, uint64_t bytes, cudaMemcpyKind kind) {
+  if (kind == cudaMemcpyDeviceToHost)
+    write(to, bytes);
+  else if (kind == cudaMemcpyDefault) // perhaps to the host
+    endUnfinished();
+}
+
+/// A copy whose bytes are there later, or not in a row.
+static void leftOut(cudaMemcpyKind kind) {
+  if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDefault)
+    endUnfinished();
+}
+
+/// With the mutex: after a call that succeeded.
+static void keep(CUpti_CallbackId id, const CUpti_CallbackData &data) {
+  switch (id) {
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020:
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_ptds_v7000: {
+    const auto &call = paramsOf<cudaMemcpy_v3020_params>(data);
+    copied(call.dst, call.count, call.kind);
+    return writeManaged(); // it has waited
+  }
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromSymbol_v3020:
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromSymbol_ptds_v7000: {
+    const auto &call = paramsOf<cudaMemcpyFromSymbol_v3020_params>(data);
+    copied(call.dst, call.count, call.kind);
+    return writeManaged();
+  }
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020:
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_ptsz_v7000:
+    return leftOut(paramsOf<cudaMemcpyAsync_v3020_params>(data).kind);
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2D_v3020:
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2D_ptds_v7000: return leftOut(paramsOf<cudaMemcpy2D_v3020_params>(data).kind);
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020:
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_ptsz_v7000:
+    return leftOut(paramsOf<cudaMemcpy2DAsync_v3020_params>(data).kind);
+  case CUPTI_RUNTIME_TRACE_CBID_cudaMallocManaged_v6000: {
+    const auto &call = paramsOf<cudaMallocManaged_v6000_params>(data);
+    managed.emplace_back(reinterpret_cast<uint64_t>(*call.devPtr), call.size);
+    return;
+  }
+  case CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020:
+  case CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020:
+  case CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_ptsz_v7000:
+  case CUPTI_RUNTIME_TRACE_CBID_cudaEventSynchronize_v3020: return writeManaged();
+  case CUPTI_RUNTIME_TRACE_CBID_cudaHostAlloc_v3020: // kernels may write what the host reads
+    if (paramsOf<cudaHostAlloc_v3020_params>(data).flags & cudaHostAllocMapped)
+      endUnfinished();
+    return;
+  default: return endUnfinished();
   }
 }
 
@@ -71,23 +155,13 @@ void optiml::gpu::copyEnded(CUpti_CallbackId id, const CUpti_CallbackData &data)
     return;
   std::lock_guard lock(mutex);
   if (id == CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020) {
-    const auto &call = *static_cast<const cudaFree_v3020_params *>(data.functionParams);
+    const uint64_t address = reinterpret_cast<uint64_t>(paramsOf<cudaFree_v3020_params>(data).devPtr);
     if (data.callbackSite == CUPTI_API_ENTER)
-      std::erase_if(managed, [&](const auto &a) { return a.first == reinterpret_cast<uint64_t>(call.devPtr); });
+      std::erase_if(managed, [&](const auto &allocation) { return allocation.first == address; });
     return;
   }
-  if (data.callbackSite != CUPTI_API_EXIT || *static_cast<const cudaError_t *>(data.functionReturnValue) != cudaSuccess)
-    return;
-  if (id == CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020)
-    return writeManaged();
-  if (id == CUPTI_RUNTIME_TRACE_CBID_cudaMallocManaged_v6000) {
-    const auto &call = *static_cast<const cudaMallocManaged_v6000_params *>(data.functionParams);
-    managed.emplace_back(reinterpret_cast<uint64_t>(*call.devPtr), call.size);
-    return;
-  }
-  const auto &call = *static_cast<const cudaMemcpy_v3020_params *>(data.functionParams);
-  if (call.kind == cudaMemcpyDeviceToHost)
-    write(call.dst, call.count);
+  if (data.callbackSite == CUPTI_API_EXIT && *static_cast<const cudaError_t *>(data.functionReturnValue) == cudaSuccess)
+    keep(id, data);
 }
 
 void optiml::gpu::keepCopies(const Driver &ofProcess, const Cupti &cupti, CUpti_SubscriberHandle subscriber) {
