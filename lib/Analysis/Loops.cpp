@@ -21,7 +21,7 @@ static std::optional<int64_t> stepOf(const ExprRef &e, const std::string &v) {
   return std::nullopt;
 }
 
-/// Whether `name` may change under `s`.
+/// Whether one of these may change under `s`.
 static bool assigned(const Stmt &s, const std::set<std::string> &names) {
   auto mentionsOne = [&](const std::set<std::string> &of) {
     return llvm::any_of(of, [&](const std::string &name) { return names.count(name) != 0; });
@@ -106,9 +106,8 @@ std::optional<StridedLoop> optiml::asStridedLoop(Stmt &s) {
   if (names.count(loop.var))
     return std::nullopt;
   names.insert(loop.var);
-  for (const std::string &name : names)
-    if (assigned(*s.body[0], name))
-      return std::nullopt;
+  if (assigned(*s.body[0], names))
+    return std::nullopt;
   return loop;
 }
 

@@ -78,8 +78,9 @@ void optiml::separateBlocks(KernelState &state, Kernel &kernel) {
   if (!rows || (axes.size() > 1 && lines < 1) || threadsWorkTogether(kernel))
     return;
   // Columns are bounded by a condition, in which no return may stand.
-  auto turns = [&](const Stmt &s) { return llvm::all_of(axes, [&](unsigned axis) { return takesTurns(s, axis); }); };
-  if (axes.size() > 1 || !anyStmt(*kernel.body, turns)) {
+  const bool takeTurns =
+      axes.size() == 1 && anyStmt(*kernel.body, [&](const Stmt &s) { return takesTurns(s, axes[0]); });
+  if (!takeTurns) {
     auto copy = kernel.clone();
     if (llvm::Error e = removeReturns(*copy->body))
       return llvm::consumeError(std::move(e));

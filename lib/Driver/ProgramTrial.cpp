@@ -63,6 +63,7 @@ llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Back
   const bool pays = times && times->before >= leastGain * times->after;
   if (!pays)
     wanted.raise();
+  std::string otherCopies; // why they do not tell that it is the same
   // Both programs have run: what they copied is at hand before the emulator has ended, as a rule.
   if (pays && onGpu && compared.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     auto copies = backend.compareCopies(task, executable, *floatBytes);
@@ -71,7 +72,7 @@ llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Back
       llvm::consumeError(compared.get().takeError()); // it was stopped
       return TimedProgram{*times, std::move(*copies)};
     }
-    llvm::consumeError(copies.takeError()); // the emulator may tell more
+    otherCopies = llvm::toString(copies.takeError()); // the emulator may tell more
   }
   auto verified = compared.get();
   if (!pays) {
@@ -82,6 +83,8 @@ llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Back
   }
   if (!verified && cannotTell && onGpu) {
     llvm::consumeError(verified.takeError());
+    if (!otherCopies.empty())
+      return makeError("{0}", otherCopies);
     verified = backend.compareCopies(task, executable, *floatBytes);
   }
   if (!verified)

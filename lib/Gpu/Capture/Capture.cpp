@@ -23,10 +23,6 @@ const CUpti_CallbackIdResource observedResources[] = {CUPTI_CBID_RESOURCE_MODULE
                                                       CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
                                                       CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING};
 
-template <typename Params> const Params &paramsOf(const CUpti_CallbackData &d) {
-  return *static_cast<const Params *>(d.functionParams);
-}
-
 /// Parameters of cuLaunchKernel; cuLaunchCooperativeKernel has the same but no `extra`.
 template <typename Params> LaunchCall plainCall(const Params &p) {
   LaunchCall c;

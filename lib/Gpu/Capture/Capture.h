@@ -47,6 +47,11 @@ void beforeContextEnds();
 /// Prints a CUPTI error; true when there is none.
 bool succeeded(const Cupti &cupti, CUptiResult result, const char *what);
 
+/// What the call was given.
+template <typename Params> const Params &paramsOf(const CUpti_CallbackData &data) {
+  return *static_cast<const Params *>(data.functionParams);
+}
+
 /// While one lives, this thread's calls to the driver are ours: callbacks must not look at them.
 class Quiet {
 public:

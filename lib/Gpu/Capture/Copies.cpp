@@ -92,10 +92,6 @@ static void writeManaged() {
   }
 }
 
-template <typename Params> static const Params &paramsOf(const CUpti_CallbackData &data) {
-  return *static_cast<const Params *>(data.functionParams);
-}
-
 /// A copy whose bytes are there when it returns, if they come from the device.
 static void copied(const void *to, uint64_t bytes, cudaMemcpyKind kind) {
   if (kind == cudaMemcpyDeviceToHost)
