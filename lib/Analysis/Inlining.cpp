@@ -1,8 +1,8 @@
 //===- Inlining.cpp - reading functions in place of their calls -----------===//
 #include "Inlining.h"
 #include "clang/AST/Attr.h"
+#include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "clang/AST/ExprCXX.h"
-#include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/AST/StmtCXX.h"
 #include <algorithm>
 
@@ -13,30 +13,30 @@ namespace cl = clang;
 
 namespace {
 /// Looks for what a method does with its object but read members of it and call methods that do no more.
-class ObjectUse : public cl::RecursiveASTVisitor<ObjectUse> {
+class ObjectUse : public cl::DynamicRecursiveASTVisitor {
 public:
   explicit ObjectUse(unsigned depth) : depth(depth) {}
   bool found = false;
 
-  bool TraverseImplicitCastExpr(cl::ImplicitCastExpr *cast) {
+  bool TraverseImplicitCastExpr(cl::ImplicitCastExpr *cast) override {
     std::vector<cl::Expr *> indices;
     if (cast->getCastKind() != cl::CK_LValueToRValue || !isOwnPlace(cast->getSubExpr(), indices))
-      return RecursiveASTVisitor::TraverseImplicitCastExpr(cast);
+      return cl::DynamicRecursiveASTVisitor::TraverseImplicitCastExpr(cast);
     return llvm::all_of(indices, [&](cl::Expr *index) { return TraverseStmt(index); });
   }
-  bool TraverseCXXMemberCallExpr(cl::CXXMemberCallExpr *call) {
+  bool TraverseCXXMemberCallExpr(cl::CXXMemberCallExpr *call) override {
     if (!readsOwn(call->getMethodDecl(), call->getImplicitObjectArgument()))
-      return RecursiveASTVisitor::TraverseCXXMemberCallExpr(call);
+      return cl::DynamicRecursiveASTVisitor::TraverseCXXMemberCallExpr(call);
     return llvm::all_of(call->arguments(), [&](cl::Expr *argument) { return TraverseStmt(argument); });
   }
-  bool TraverseCXXOperatorCallExpr(cl::CXXOperatorCallExpr *call) {
+  bool TraverseCXXOperatorCallExpr(cl::CXXOperatorCallExpr *call) override {
     auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(call->getDirectCallee());
     if (!method || !readsOwn(method, call->getArg(0)))
-      return RecursiveASTVisitor::TraverseCXXOperatorCallExpr(call);
+      return cl::DynamicRecursiveASTVisitor::TraverseCXXOperatorCallExpr(call);
     return llvm::all_of(llvm::drop_begin(call->arguments()),
                         [&](cl::Expr *argument) { return TraverseStmt(argument); });
   }
-  bool VisitCXXThisExpr(cl::CXXThisExpr *) {
+  bool VisitCXXThisExpr(cl::CXXThisExpr *) override {
     found = true;
     return true;
   }
@@ -83,16 +83,16 @@ private:
   }
 };
 
-class Examination : public cl::RecursiveASTVisitor<Examination> {
+class Examination : public cl::DynamicRecursiveASTVisitor {
 public:
   CalleeFacts facts;
 
-  bool VisitDeclRefExpr(cl::DeclRefExpr *ref) {
+  bool VisitDeclRefExpr(cl::DeclRefExpr *ref) override {
     if (auto *v = llvm::dyn_cast<cl::VarDecl>(ref->getDecl()))
       ++facts.uses[v];
     return true;
   }
-  bool VisitVarDecl(cl::VarDecl *v) {
+  bool VisitVarDecl(cl::VarDecl *v) override {
     cl::QualType type = v->getType();
     if (v->isStaticLocal() || v->hasAttr<cl::CUDASharedAttr>())
       refuse("it has variables of its own that live on");
@@ -103,7 +103,7 @@ public:
       modify(v->getInit());
     return true;
   }
-  bool VisitStmt(cl::Stmt *s) {
+  bool VisitStmt(cl::Stmt *s) override {
     if (llvm::isa<cl::GCCAsmStmt, cl::MSAsmStmt>(s))
       refuse("it contains inline assembly");
     if (llvm::isa<cl::GotoStmt, cl::IndirectGotoStmt, cl::LabelStmt, cl::CXXTryStmt, cl::CXXForRangeStmt>(s))
@@ -112,12 +112,12 @@ public:
       refuse("it contains a construct that is kept verbatim");
     return true;
   }
-  bool VisitBinaryOperator(cl::BinaryOperator *op) {
+  bool VisitBinaryOperator(cl::BinaryOperator *op) override {
     if (op->isAssignmentOp())
       modify(op->getLHS());
     return true;
   }
-  bool VisitUnaryOperator(cl::UnaryOperator *op) {
+  bool VisitUnaryOperator(cl::UnaryOperator *op) override {
     if (op->isIncrementDecrementOp())
       modify(op->getSubExpr());
     if (op->getOpcode() == cl::UO_AddrOf) {
@@ -128,7 +128,7 @@ public:
     }
     return true;
   }
-  bool VisitCallExpr(cl::CallExpr *call) {
+  bool VisitCallExpr(cl::CallExpr *call) override {
     const cl::FunctionDecl *fn = call->getDirectCallee();
     auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(fn);
     bool changes = method && method->isInstance() && !ObjectUse::onlyReads(method);
@@ -146,7 +146,7 @@ public:
       bind(fn->getParamDecl(i - first)->getType(), call->getArg(i));
     return true;
   }
-  bool VisitCXXConstructExpr(cl::CXXConstructExpr *e) {
+  bool VisitCXXConstructExpr(cl::CXXConstructExpr *e) override {
     for (unsigned i = 0; i < e->getNumArgs() && i < e->getConstructor()->getNumParams(); ++i)
       bind(e->getConstructor()->getParamDecl(i)->getType(), e->getArg(i));
     return true;
@@ -201,16 +201,16 @@ CalleeFacts optiml::examineStatement(const cl::Stmt *statement) {
 
 namespace {
 /// Floats that become doubles for a while, and square roots.
-class OtherForms : public cl::RecursiveASTVisitor<OtherForms> {
+class OtherForms : public cl::DynamicRecursiveASTVisitor {
 public:
   bool found = false;
-  bool VisitImplicitCastExpr(cl::ImplicitCastExpr *cast) {
+  bool VisitImplicitCastExpr(cl::ImplicitCastExpr *cast) override {
     found |= cast->getCastKind() == cl::CK_FloatingCast &&
              isOf(cast->getSubExpr()->getType(), cl::BuiltinType::Float) &&
              isOf(cast->getType(), cl::BuiltinType::Double);
     return true;
   }
-  bool VisitCallExpr(cl::CallExpr *call) {
+  bool VisitCallExpr(cl::CallExpr *call) override {
     const cl::FunctionDecl *fn = call->getDirectCallee();
     found |= fn && fn->getIdentifier() && (fn->getName() == "sqrt" || fn->getName() == "sqrtf");
     return true;

@@ -13,9 +13,9 @@
 #include "optiml/Analysis/Purity.h"
 #include "optiml/Analysis/Read.h"
 #include "optiml/Support/Error.h"
+#include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecordLayout.h"
-#include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/AST/StmtCXX.h"
 #include "clang/Basic/SourceManager.h"
 #include "clang/Lex/Lexer.h"
@@ -25,7 +25,7 @@ namespace optiml {
 namespace cl = clang;
 
 /// Names an opaque piece mentions, and what it calls.
-class Mentions : public cl::RecursiveASTVisitor<Mentions> {
+class Mentions : public cl::DynamicRecursiveASTVisitor {
 public:
   std::vector<const cl::VarDecl *> variables;
   std::vector<const cl::VarDecl *> declared;
@@ -33,22 +33,22 @@ public:
   unsigned lambdas = 0;
   PurityAnalysis &purity;
   explicit Mentions(PurityAnalysis &purity) : purity(purity) {}
-  bool VisitDeclRefExpr(cl::DeclRefExpr *ref) {
+  bool VisitDeclRefExpr(cl::DeclRefExpr *ref) override {
     if (auto *v = llvm::dyn_cast<cl::VarDecl>(ref->getDecl()))
       variables.push_back(v);
     return true;
   }
-  bool VisitVarDecl(cl::VarDecl *v) {
+  bool VisitVarDecl(cl::VarDecl *v) override {
     declared.push_back(v);
     return true;
   }
-  bool TraverseLambdaExpr(cl::LambdaExpr *e) {
+  bool TraverseLambdaExpr(cl::LambdaExpr *e) override {
     ++lambdas;
-    bool result = RecursiveASTVisitor::TraverseLambdaExpr(e);
+    bool result = cl::DynamicRecursiveASTVisitor::TraverseLambdaExpr(e);
     --lambdas;
     return result;
   }
-  bool VisitStmt(cl::Stmt *s) {
+  bool VisitStmt(cl::Stmt *s) override {
     // What leaves the text by itself, or comes in.
     impure |= !lambdas && llvm::isa<cl::ReturnStmt, cl::GotoStmt, cl::IndirectGotoStmt, cl::LabelStmt>(s);
     impure |= llvm::isa<cl::GCCAsmStmt>(s);

@@ -1,7 +1,7 @@
 //===- Purity.cpp - device functions without side effects -----------------===//
 #include "optiml/Analysis/Purity.h"
 #include "clang/AST/ASTContext.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace optiml;
@@ -47,37 +47,37 @@ static bool leadsTo(const Expr *e, llvm::function_ref<bool(const VarDecl &)> isM
 }
 
 namespace {
-/// What no function does that is pure, or confined; the rest is for `Check` to say.
-template <class Check> class EffectCheck : public RecursiveASTVisitor<Check> {
+/// What no function does that is pure, or confined; the rest is for those derived to say.
+class EffectCheck : public DynamicRecursiveASTVisitor {
 public:
   bool good = true;
   /// Returned by what visits: the check ends where something is missing.
   bool require(bool condition) { return good &= condition; }
-  bool VisitGCCAsmStmt(GCCAsmStmt *s) { return require(purity.isInstruction(*s)); }
-  bool VisitCXXNewExpr(CXXNewExpr *) { return require(false); }
-  bool VisitCXXBindTemporaryExpr(CXXBindTemporaryExpr *) { return require(false); } // it is destroyed
-  bool VisitCXXConstructExpr(CXXConstructExpr *e) {
+  bool VisitGCCAsmStmt(GCCAsmStmt *s) override { return require(purity.isInstruction(*s)); }
+  bool VisitCXXNewExpr(CXXNewExpr *) override { return require(false); }
+  bool VisitCXXBindTemporaryExpr(CXXBindTemporaryExpr *) override { return require(false); } // it is destroyed
+  bool VisitCXXConstructExpr(CXXConstructExpr *e) override {
     return require(e->getConstructor()->isTrivial() || purity.isPure(e->getConstructor()));
   }
-  bool VisitCXXDefaultArgExpr(CXXDefaultArgExpr *e) { return this->TraverseStmt(e->getExpr()); }
+  bool VisitCXXDefaultArgExpr(CXXDefaultArgExpr *e) override { return TraverseStmt(e->getExpr()); }
 
 protected:
   explicit EffectCheck(PurityAnalysis &purity) : purity(purity) {}
   PurityAnalysis &purity;
 };
 
-class BodyCheck : public EffectCheck<BodyCheck> {
+class BodyCheck : public EffectCheck {
 public:
   /// `makesObject`: of a constructor, whose object is its value.
   BodyCheck(PurityAnalysis &purity, bool makesObject) : EffectCheck(purity), makesObject(makesObject) {}
-  bool VisitCallExpr(CallExpr *call) { return require(purity.isPure(call->getDirectCallee())); }
-  bool VisitVarDecl(VarDecl *v) { return require(!v->getType().isDestructedType()); }
-  bool VisitUnaryOperator(UnaryOperator *op) { return require(op->getOpcode() != UO_Deref); }
-  bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) { return require(isLocalArray(e->getBase())); }
-  bool VisitMemberExpr(MemberExpr *e) {
+  bool VisitCallExpr(CallExpr *call) override { return require(purity.isPure(call->getDirectCallee())); }
+  bool VisitVarDecl(VarDecl *v) override { return require(!v->getType().isDestructedType()); }
+  bool VisitUnaryOperator(UnaryOperator *op) override { return require(op->getOpcode() != UO_Deref); }
+  bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) override { return require(isLocalArray(e->getBase())); }
+  bool VisitMemberExpr(MemberExpr *e) override {
     return require(!e->isArrow() || isa<CXXThisExpr>(e->getBase()->IgnoreParenImpCasts()));
   }
-  bool VisitDeclRefExpr(DeclRefExpr *ref) {
+  bool VisitDeclRefExpr(DeclRefExpr *ref) override {
     auto *v = dyn_cast<VarDecl>(ref->getDecl());
     if (v && isOfLaunch(*v))
       return require(false);
@@ -104,28 +104,30 @@ private:
 };
 
 /// Each access and call of the body of a confined function.
-class ConfinedCheck : public EffectCheck<ConfinedCheck> {
+class ConfinedCheck : public EffectCheck {
 public:
   explicit ConfinedCheck(PurityAnalysis &purity) : EffectCheck(purity) {}
-  bool VisitLambdaExpr(LambdaExpr *) { return require(false); }
-  bool VisitUnaryOperator(UnaryOperator *op) { return require(op->getOpcode() != UO_Deref || leads(op->getSubExpr())); }
-  bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) { return require(leads(e->getBase())); }
-  bool VisitMemberExpr(MemberExpr *e) { return require(!e->isArrow() || leads(e->getBase())); }
-  bool VisitVarDecl(VarDecl *v) {
+  bool VisitLambdaExpr(LambdaExpr *) override { return require(false); }
+  bool VisitUnaryOperator(UnaryOperator *op) override {
+    return require(op->getOpcode() != UO_Deref || leads(op->getSubExpr()));
+  }
+  bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) override { return require(leads(e->getBase())); }
+  bool VisitMemberExpr(MemberExpr *e) override { return require(!e->isArrow() || leads(e->getBase())); }
+  bool VisitVarDecl(VarDecl *v) override {
     QualType type = v->getType();
     bool isOwn = !v->isStaticLocal() || type.isConstQualified();
     isOwn &= !v->hasAttr<CUDASharedAttr>() && !type.isVolatileQualified() && !type.isDestructedType();
     bool points = type->isPointerType() || type->isReferenceType();
     return require(isOwn && (!points || isa<ParmVarDecl>(v) || (v->hasInit() && leads(v->getInit()))));
   }
-  bool VisitBinaryOperator(BinaryOperator *op) {
+  bool VisitBinaryOperator(BinaryOperator *op) override {
     return require(op->getOpcode() != BO_Assign || !op->getType()->isPointerType() || leads(op->getRHS()));
   }
-  bool VisitDeclRefExpr(DeclRefExpr *ref) {
+  bool VisitDeclRefExpr(DeclRefExpr *ref) override {
     auto *v = dyn_cast<VarDecl>(ref->getDecl());
     return require(!v || isOwn(*v));
   }
-  bool VisitCallExpr(CallExpr *call) {
+  bool VisitCallExpr(CallExpr *call) override {
     const FunctionDecl *callee = call->getDirectCallee();
     if (purity.isPure(callee))
       return true;

@@ -21,7 +21,7 @@ bool KernelReader::names(const cl::Expr *e, const std::string &name) {
 }
 
 unsigned KernelReader::callsThatChange(const std::string &name, const cl::Expr *statement) {
-  struct Count : cl::RecursiveASTVisitor<Count> {
+  struct Count : cl::DynamicRecursiveASTVisitor {
     KernelReader *reader;
     const std::string *name;
     unsigned calls = 0, others = 0;
@@ -51,14 +51,14 @@ unsigned KernelReader::callsThatChange(const std::string &name, const cl::Expr *
       }
       return false;
     }
-    bool TraverseStmt(cl::Stmt *s) {
+    bool TraverseStmt(cl::Stmt *s) override {
       if (auto *call = llvm::dyn_cast_or_null<cl::CallExpr>(s); call && changes(call)) {
         ++calls;
         return true;
       }
       if (auto *e = llvm::dyn_cast_or_null<cl::Expr>(s))
         others += reader->names(e, *name);
-      return RecursiveASTVisitor::TraverseStmt(s);
+      return cl::DynamicRecursiveASTVisitor::TraverseStmt(s);
     }
   } count;
   count.reader = this;

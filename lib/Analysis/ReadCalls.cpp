@@ -30,20 +30,20 @@ KernelReader::HoistPoint KernelReader::hoistPoint(const cl::Expr *source, std::v
     bool plain = op->getOpcode() == cl::BO_Assign && llvm::isa<cl::DeclRefExpr>(strip(op->getLHS()));
     value = plain ? strip(op->getRHS()) : nullptr;
   }
-  struct Effects : cl::RecursiveASTVisitor<Effects> {
+  struct Effects : cl::DynamicRecursiveASTVisitor {
     KernelReader *reader;
     const cl::Expr *statement, *value;
     bool found = false;
-    bool VisitBinaryOperator(cl::BinaryOperator *op) {
+    bool VisitBinaryOperator(cl::BinaryOperator *op) override {
       found |= op->isAssignmentOp() && op != statement;
       return true;
     }
-    bool VisitUnaryOperator(cl::UnaryOperator *op) {
+    bool VisitUnaryOperator(cl::UnaryOperator *op) override {
       found |= op->isIncrementDecrementOp() && op != reader->counting;
       return true;
     }
-    bool TraverseLambdaExpr(cl::LambdaExpr *) { return true; } // what it does it does where it is called
-    bool VisitCallExpr(cl::CallExpr *call) {
+    bool TraverseLambdaExpr(cl::LambdaExpr *) override { return true; } // what it does it does where it is called
+    bool VisitCallExpr(cl::CallExpr *call) override {
       found |= call != statement && call != value && !reader->purity.isPure(call->getDirectCallee()) &&
                !reader->readable(call);
       return true;

@@ -12,23 +12,23 @@ namespace {
 
 /// The increments of an expression, what is evaluated only perhaps, all that it mentions, and whether it may read a
 /// variable by another name.
-struct Steps : cl::RecursiveASTVisitor<Steps> {
+struct Steps : cl::DynamicRecursiveASTVisitor {
   std::vector<const cl::UnaryOperator *> found;
   std::vector<const cl::ValueDecl *> mentioned;
   bool perhaps = false, indirect = false;
-  bool VisitUnaryOperator(cl::UnaryOperator *x) {
+  bool VisitUnaryOperator(cl::UnaryOperator *x) override {
     if (x->isIncrementDecrementOp())
       found.push_back(x);
     indirect |= x->getOpcode() == cl::UO_Deref;
     return true;
   }
-  bool VisitBinaryOperator(cl::BinaryOperator *x) { return !(perhaps |= x->isLogicalOp() || x->isCommaOp()); }
-  bool VisitConditionalOperator(cl::ConditionalOperator *) { return !(perhaps = true); }
-  bool VisitLambdaExpr(cl::LambdaExpr *) { return !(perhaps = true); }
-  bool VisitArraySubscriptExpr(cl::ArraySubscriptExpr *) { return indirect = true; }
-  bool VisitMemberExpr(cl::MemberExpr *) { return indirect = true; }
-  bool VisitCallExpr(cl::CallExpr *) { return indirect = true; }
-  bool VisitDeclRefExpr(cl::DeclRefExpr *x) {
+  bool VisitBinaryOperator(cl::BinaryOperator *x) override { return !(perhaps |= x->isLogicalOp() || x->isCommaOp()); }
+  bool VisitConditionalOperator(cl::ConditionalOperator *) override { return !(perhaps = true); }
+  bool VisitLambdaExpr(cl::LambdaExpr *) override { return !(perhaps = true); }
+  bool VisitArraySubscriptExpr(cl::ArraySubscriptExpr *) override { return indirect = true; }
+  bool VisitMemberExpr(cl::MemberExpr *) override { return indirect = true; }
+  bool VisitCallExpr(cl::CallExpr *) override { return indirect = true; }
+  bool VisitDeclRefExpr(cl::DeclRefExpr *x) override {
     mentioned.push_back(x->getDecl());
     indirect |= x->getDecl()->getType()->isReferenceType();
     return true;

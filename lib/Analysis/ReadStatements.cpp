@@ -72,26 +72,30 @@ void KernelReader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std
 
 namespace {
 /// Variables that may change by other names: through pointers, references, or lambdas that captured them.
-class Escapes : public cl::RecursiveASTVisitor<Escapes> {
+class Escapes : public cl::DynamicRecursiveASTVisitor {
 public:
   std::set<const cl::VarDecl *> variables;
-  bool shouldVisitImplicitCode() const { return true; }
-  bool VisitUnaryOperator(cl::UnaryOperator *x) { return x->getOpcode() != cl::UO_AddrOf || add(x->getSubExpr()); }
-  bool VisitVarDecl(cl::VarDecl *v) { return !mutableReference(v->getType()) || !v->getInit() || add(v->getInit()); }
-  bool VisitLambdaExpr(cl::LambdaExpr *x) {
+  Escapes() { ShouldVisitImplicitCode = true; }
+  bool VisitUnaryOperator(cl::UnaryOperator *x) override {
+    return x->getOpcode() != cl::UO_AddrOf || add(x->getSubExpr());
+  }
+  bool VisitVarDecl(cl::VarDecl *v) override {
+    return !mutableReference(v->getType()) || !v->getInit() || add(v->getInit());
+  }
+  bool VisitLambdaExpr(cl::LambdaExpr *x) override {
     for (const cl::LambdaCapture &capture : x->captures())
       if (capture.capturesVariable() && capture.getCaptureKind() == cl::LCK_ByRef)
         if (auto *v = llvm::dyn_cast<cl::VarDecl>(capture.getCapturedVar()))
           variables.insert(v);
     return true;
   }
-  bool VisitCallExpr(cl::CallExpr *x) {
+  bool VisitCallExpr(cl::CallExpr *x) override {
     for (const cl::Expr *argument : x->arguments())
       if (argument->isGLValue()) // bound to a reference
         add(argument);
     return true;
   }
-  bool VisitInitListExpr(cl::InitListExpr *x) {
+  bool VisitInitListExpr(cl::InitListExpr *x) override {
     for (const cl::Expr *init : x->inits())
       if (init->isGLValue())
         add(init);
@@ -131,7 +135,7 @@ bool KernelReader::referenceCopy(const cl::VarDecl *v, std::vector<StmtRef> &out
   if (!element || !ast.hasSameUnqualifiedType(init->getType(), type) ||
       strip(element->getBase())->getType()->isArrayType())
     return false;
-  struct Stores : cl::RecursiveASTVisitor<Stores> {
+  struct Stores : cl::DynamicRecursiveASTVisitor {
     PurityAnalysis *purity;
     bool found = false;
     bool store(const cl::Expr *place) {
@@ -140,13 +144,15 @@ bool KernelReader::referenceCopy(const cl::VarDecl *v, std::vector<StmtRef> &out
       found |= !variable || !variable->hasLocalStorage() || variable->getType()->isReferenceType();
       return true;
     }
-    bool VisitBinaryOperator(cl::BinaryOperator *x) { return !x->isAssignmentOp() || store(x->getLHS()); }
-    bool VisitUnaryOperator(cl::UnaryOperator *x) { return !x->isIncrementDecrementOp() || store(x->getSubExpr()); }
-    bool VisitCallExpr(cl::CallExpr *x) {
+    bool VisitBinaryOperator(cl::BinaryOperator *x) override { return !x->isAssignmentOp() || store(x->getLHS()); }
+    bool VisitUnaryOperator(cl::UnaryOperator *x) override {
+      return !x->isIncrementDecrementOp() || store(x->getSubExpr());
+    }
+    bool VisitCallExpr(cl::CallExpr *x) override {
       found |= !purity->isPure(x->getDirectCallee());
       return true;
     }
-    bool VisitStmt(cl::Stmt *s) {
+    bool VisitStmt(cl::Stmt *s) override {
       found |= llvm::isa<cl::GCCAsmStmt, cl::CXXConstructExpr>(s);
       return true;
     }

@@ -16,24 +16,24 @@ struct Case {
 };
 
 /// A `break` of the switch, or one of its labels, within a statement of a case.
-class Inside : public cl::RecursiveASTVisitor<Inside> {
+class Inside : public cl::DynamicRecursiveASTVisitor {
 public:
   bool found = false;
-  bool VisitStmt(cl::Stmt *s) {
+  bool VisitStmt(cl::Stmt *s) override {
     found |= llvm::isa<cl::SwitchCase>(s) || (!loops && llvm::isa<cl::BreakStmt>(s));
     return true;
   }
-  bool TraverseForStmt(cl::ForStmt *s) {
-    return within([&] { return RecursiveASTVisitor::TraverseForStmt(s); });
+  bool TraverseForStmt(cl::ForStmt *s) override {
+    return within([&] { return cl::DynamicRecursiveASTVisitor::TraverseForStmt(s); });
   }
-  bool TraverseWhileStmt(cl::WhileStmt *s) {
-    return within([&] { return RecursiveASTVisitor::TraverseWhileStmt(s); });
+  bool TraverseWhileStmt(cl::WhileStmt *s) override {
+    return within([&] { return cl::DynamicRecursiveASTVisitor::TraverseWhileStmt(s); });
   }
-  bool TraverseDoStmt(cl::DoStmt *s) {
-    return within([&] { return RecursiveASTVisitor::TraverseDoStmt(s); });
+  bool TraverseDoStmt(cl::DoStmt *s) override {
+    return within([&] { return cl::DynamicRecursiveASTVisitor::TraverseDoStmt(s); });
   }
-  bool TraverseSwitchStmt(cl::SwitchStmt *) { return true; } // its own
-  bool TraverseLambdaExpr(cl::LambdaExpr *) { return true; }
+  bool TraverseSwitchStmt(cl::SwitchStmt *) override { return true; } // its own
+  bool TraverseLambdaExpr(cl::LambdaExpr *) override { return true; }
 
 private:
   unsigned loops = 0;

@@ -3,7 +3,7 @@
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Words.h"
 #include "clang/AST/Attr.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "clang/Lex/Lexer.h"
 
 using namespace optiml;
@@ -37,10 +37,11 @@ struct GlobalUses {
   std::set<std::string> read, written, reached;
 };
 
-class GlobalUseVisitor : public cl::RecursiveASTVisitor<GlobalUseVisitor> {
+class GlobalUseVisitor : public cl::DynamicRecursiveASTVisitor {
 public:
-  GlobalUseVisitor(const cl::SourceManager &sm, GlobalUses &uses) : sm(sm), uses(uses) {}
-  bool shouldVisitImplicitCode() const { return true; }
+  GlobalUseVisitor(const cl::SourceManager &sm, GlobalUses &uses) : sm(sm), uses(uses) {
+    ShouldVisitImplicitCode = true;
+  }
 
   void addFunction(const cl::FunctionDecl *fn) {
     const cl::FunctionDecl *definition = nullptr;
@@ -49,7 +50,7 @@ public:
     TraverseStmt(definition->getBody());
   }
 
-  bool VisitCallExpr(cl::CallExpr *call) {
+  bool VisitCallExpr(cl::CallExpr *call) override {
     const cl::FunctionDecl *callee = call->getDirectCallee();
     addFunction(callee);
     if (callee && callee->getDeclName().isIdentifier() && isForbiddenCallee(callee->getName()) &&
@@ -57,33 +58,33 @@ public:
       uses.reached.insert(callee->getNameAsString());
     return true;
   }
-  bool VisitCXXConstructExpr(cl::CXXConstructExpr *made) {
+  bool VisitCXXConstructExpr(cl::CXXConstructExpr *made) override {
     addFunction(made->getConstructor());
     return true;
   }
-  bool VisitAsmStmt(cl::AsmStmt *s) {
+  bool VisitAsmStmt(cl::AsmStmt *s) override {
     if (isUsers(static_cast<cl::Stmt *>(s)->getBeginLoc())) // an AsmStmt's own answers nothing
       uses.reached.insert("asm");
     return true;
   }
   // What is made here is destroyed here.
-  bool VisitVarDecl(cl::VarDecl *variable) {
+  bool VisitVarDecl(cl::VarDecl *variable) override {
     addDestructors(variable->getType());
     return true;
   }
-  bool VisitCXXBindTemporaryExpr(cl::CXXBindTemporaryExpr *temporary) {
+  bool VisitCXXBindTemporaryExpr(cl::CXXBindTemporaryExpr *temporary) override {
     addDestructors(temporary->getType());
     return true;
   }
-  bool TraverseImplicitCastExpr(cl::ImplicitCastExpr *cast) {
+  bool TraverseImplicitCastExpr(cl::ImplicitCastExpr *cast) override {
     if (cast->getCastKind() == cl::CK_LValueToRValue)
       if (const cl::VarDecl *variable = loaded(cast->getSubExpr())) {
         uses.read.insert(variable->getQualifiedNameAsString());
         return true;
       }
-    return RecursiveASTVisitor::TraverseImplicitCastExpr(cast);
+    return cl::DynamicRecursiveASTVisitor::TraverseImplicitCastExpr(cast);
   }
-  bool VisitDeclRefExpr(cl::DeclRefExpr *ref) {
+  bool VisitDeclRefExpr(cl::DeclRefExpr *ref) override {
     if (const cl::VarDecl *variable = mutableGlobal(ref)) {
       uses.read.insert(variable->getQualifiedNameAsString());
       uses.written.insert(variable->getQualifiedNameAsString());
@@ -162,11 +163,11 @@ bool holdsPointer(cl::QualType type, unsigned depth = 0) {
 }
 
 /// Looks at everything in the new functions.
-class BodyCheck : public cl::RecursiveASTVisitor<BodyCheck> {
+class BodyCheck : public cl::DynamicRecursiveASTVisitor {
 public:
-  BodyCheck(cl::SourceManager &sm, bool allowAssembly) : sm(sm), allowAssembly(allowAssembly) {}
-  bool shouldVisitTemplateInstantiations() const { return true; }
-  bool shouldVisitLambdaBody() const { return true; }
+  BodyCheck(cl::SourceManager &sm, bool allowAssembly) : sm(sm), allowAssembly(allowAssembly) {
+    ShouldVisitTemplateInstantiations = true;
+  }
   std::string problem;
 
   bool fail(cl::SourceLocation where, const llvm::Twine &why) {
@@ -180,7 +181,7 @@ public:
     return false;
   }
 
-  bool VisitDecl(cl::Decl *decl) {
+  bool VisitDecl(cl::Decl *decl) override {
     for (const cl::Attr *attr : decl->attrs())
       if (!isHarmless(*attr))
         return fail(decl->getLocation(), llvm::Twine("the attribute '") + attr->getSpelling() + "' is not allowed");
@@ -201,7 +202,7 @@ public:
     }
     return true;
   }
-  bool VisitCallExpr(cl::CallExpr *call) {
+  bool VisitCallExpr(cl::CallExpr *call) override {
     if (call->isTypeDependent() || call->isValueDependent() ||
         llvm::isa<cl::CXXPseudoDestructorExpr>(call->getCallee()))
       return true;
@@ -214,7 +215,7 @@ public:
       return fail(call->getBeginLoc(), "calls of '" + callee->getName() + "' are not allowed");
     return true;
   }
-  bool VisitCastExpr(cl::CastExpr *cast) {
+  bool VisitCastExpr(cl::CastExpr *cast) override {
     if (cast->getCastKind() == cl::CK_IntegralToPointer)
       return fail(cast->getBeginLoc(), "pointers must not be made of integers");
     auto pointee = [](cl::QualType type) {
@@ -236,25 +237,29 @@ public:
       return fail(cast->getBeginLoc(), "const_cast is not allowed");
     return true;
   }
-  bool VisitAttributedStmt(cl::AttributedStmt *s) {
+  bool VisitAttributedStmt(cl::AttributedStmt *s) override {
     for (const cl::Attr *attr : s->getAttrs())
       if (!llvm::isa<cl::LoopHintAttr, cl::FallThroughAttr, cl::LikelyAttr, cl::UnlikelyAttr>(attr))
         return fail(s->getBeginLoc(), llvm::Twine("the attribute '") + attr->getSpelling() + "' is not allowed");
     return true;
   }
-  bool VisitGCCAsmStmt(cl::GCCAsmStmt *s) {
+  bool VisitGCCAsmStmt(cl::GCCAsmStmt *s) override {
     return allowAssembly || fail(s->getBeginLoc(), "inline assembly is not allowed");
   }
-  bool VisitMSAsmStmt(cl::MSAsmStmt *s) { return fail(s->getBeginLoc(), "inline assembly is not allowed"); }
-  bool VisitCXXNewExpr(cl::CXXNewExpr *e) { return fail(e->getBeginLoc(), "new is not allowed"); }
-  bool VisitCXXDeleteExpr(cl::CXXDeleteExpr *e) { return fail(e->getBeginLoc(), "delete is not allowed"); }
-  bool VisitCXXThrowExpr(cl::CXXThrowExpr *e) { return fail(e->getBeginLoc(), "throw is not allowed"); }
-  bool VisitCXXTryStmt(cl::CXXTryStmt *s) { return fail(s->getBeginLoc(), "try is not allowed"); }
-  bool VisitIndirectGotoStmt(cl::IndirectGotoStmt *s) { return fail(s->getBeginLoc(), "computed goto is not allowed"); }
-  bool VisitCUDAKernelCallExpr(cl::CUDAKernelCallExpr *e) {
+  bool VisitMSAsmStmt(cl::MSAsmStmt *s) override { return fail(s->getBeginLoc(), "inline assembly is not allowed"); }
+  bool VisitCXXNewExpr(cl::CXXNewExpr *e) override { return fail(e->getBeginLoc(), "new is not allowed"); }
+  bool VisitCXXDeleteExpr(cl::CXXDeleteExpr *e) override { return fail(e->getBeginLoc(), "delete is not allowed"); }
+  bool VisitCXXThrowExpr(cl::CXXThrowExpr *e) override { return fail(e->getBeginLoc(), "throw is not allowed"); }
+  bool VisitCXXTryStmt(cl::CXXTryStmt *s) override { return fail(s->getBeginLoc(), "try is not allowed"); }
+  bool VisitIndirectGotoStmt(cl::IndirectGotoStmt *s) override {
+    return fail(s->getBeginLoc(), "computed goto is not allowed");
+  }
+  bool VisitCUDAKernelCallExpr(cl::CUDAKernelCallExpr *e) override {
     return fail(e->getBeginLoc(), "kernels must not be launched here");
   }
-  bool VisitVAArgExpr(cl::VAArgExpr *e) { return fail(e->getBeginLoc(), "variable arguments are not allowed"); }
+  bool VisitVAArgExpr(cl::VAArgExpr *e) override {
+    return fail(e->getBeginLoc(), "variable arguments are not allowed");
+  }
 
 private:
   cl::SourceManager &sm;

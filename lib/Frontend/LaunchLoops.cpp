@@ -1,8 +1,8 @@
 //===- LaunchLoops.cpp - host loops that launch kernels -------------------===//
 #include "optiml/Frontend/LaunchLoops.h"
 #include "BetweenLaunches.h"
+#include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "clang/AST/ParentMapContext.h"
-#include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Lex/Lexer.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
@@ -13,7 +13,7 @@ using namespace clang;
 namespace {
 /// What becomes of the pointers that a loop deals with: every use of a variable is one of a few that keep no copy of
 /// its value, or the loop's own.
-class PointerUses : public RecursiveASTVisitor<PointerUses> {
+class PointerUses : public DynamicRecursiveASTVisitor {
 public:
   PointerUses(const FunctionDecl &fn, const Stmt &loop, ASTContext &ast)
       : ast(ast), sm(ast.getSourceManager()), loop(loop) {
@@ -24,16 +24,16 @@ public:
   bool known = true;
   std::set<std::string> living;
 
-  bool VisitStmt(Stmt *s) {
+  bool VisitStmt(Stmt *s) override {
     known &= !isa<LambdaExpr, GotoStmt, LabelStmt>(s); // no way back to what stands before the loop
     return true;
   }
-  bool VisitVarDecl(VarDecl *v) { // whoever made the pointer may have kept it
+  bool VisitVarDecl(VarDecl *v) override { // whoever made the pointer may have kept it
     if (variables.count(v) && v->getInit() && sm.isBeforeInTranslationUnit(v->getLocation(), loop.getBeginLoc()))
       known &= v->getInit()->isNullPointerConstant(ast, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull;
     return true;
   }
-  bool VisitDeclRefExpr(DeclRefExpr *ref) {
+  bool VisitDeclRefExpr(DeclRefExpr *ref) override {
     auto *v = dyn_cast<VarDecl>(ref->getDecl());
     if (!v || !variables.count(v) || within(ref))
       return true;
@@ -101,23 +101,23 @@ public:
   bool escaped = false;
 };
 
-class LoopFinder : public RecursiveASTVisitor<LoopFinder> {
+class LoopFinder : public DynamicRecursiveASTVisitor {
 public:
   LoopFinder(const Program &host, std::vector<LaunchLoop> &loops)
       : host(host), ast(host.ast()), sm(ast.getSourceManager()), loops(loops) {}
 
-  bool TraverseFunctionDecl(FunctionDecl *fn) {
+  bool TraverseFunctionDecl(FunctionDecl *fn) override {
     if (fn->isDependentContext())
       return true;
     const FunctionDecl *before = function;
     function = fn;
-    bool result = RecursiveASTVisitor::TraverseFunctionDecl(fn);
+    bool result = DynamicRecursiveASTVisitor::TraverseFunctionDecl(fn);
     function = before;
     return result;
   }
-  bool VisitForStmt(ForStmt *s) { return look(s, s->getBody()); }
-  bool VisitWhileStmt(WhileStmt *s) { return look(s, s->getBody()); }
-  bool VisitDoStmt(DoStmt *s) { return look(s, s->getBody()); }
+  bool VisitForStmt(ForStmt *s) override { return look(s, s->getBody()); }
+  bool VisitWhileStmt(WhileStmt *s) override { return look(s, s->getBody()); }
+  bool VisitDoStmt(DoStmt *s) override { return look(s, s->getBody()); }
 
 private:
   /// A launch in the loop itself; the do { } while (0) of a macro is no loop.

@@ -1,7 +1,7 @@
 //===- LaunchRuns.cpp - launches that follow one another ------------------===//
 #include "BetweenLaunches.h"
 #include "optiml/Frontend/LaunchLoops.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
 #include <set>
@@ -11,7 +11,7 @@ using namespace clang;
 
 namespace {
 
-class RunFinder : public RecursiveASTVisitor<RunFinder> {
+class RunFinder : public DynamicRecursiveASTVisitor {
 public:
   RunFinder(const Program &host, FoundRuns &found) : sm(host.ast().getSourceManager()), found(found) {
     std::set<unsigned> several; // the launches of a template's instantiations stand at one place
@@ -24,12 +24,12 @@ public:
       sites.erase(begin);
   }
 
-  bool TraverseFunctionDecl(FunctionDecl *fn) {
+  bool TraverseFunctionDecl(FunctionDecl *fn) override {
     return fn->isDependentContext() || (fn->hasBody() && hasLabel(fn->getBody())) ||
-           RecursiveASTVisitor::TraverseFunctionDecl(fn);
+           DynamicRecursiveASTVisitor::TraverseFunctionDecl(fn);
   }
 
-  bool VisitCompoundStmt(CompoundStmt *block) {
+  bool VisitCompoundStmt(CompoundStmt *block) override {
     // A launch that is put off becomes a variable; nothing may jump over its declaration.
     if (llvm::any_of(block->body(), [](const Stmt *s) { return isa<SwitchCase, LabelStmt>(s); }))
       return true;

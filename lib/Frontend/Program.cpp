@@ -5,8 +5,8 @@
 #include "PrecompiledIncludes.h"
 #include "optiml/Frontend/ClangRun.h"
 #include "optiml/Support/Error.h"
+#include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "clang/AST/Mangle.h"
-#include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/ASTMatchers/ASTMatchFinder.h"
 #include "clang/Driver/CreateInvocationFromArgs.h"
 #include "clang/Frontend/ASTUnit.h"
@@ -114,15 +114,15 @@ llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path,
 }
 
 namespace {
-class Collector : public RecursiveASTVisitor<Collector> {
+class Collector : public DynamicRecursiveASTVisitor {
 public:
   Collector(ASTContext &ast, std::vector<KernelDecl> &kernels, std::vector<LaunchSite> &launches,
             std::vector<LaunchSite> &addressLaunches, std::vector<std::pair<std::string, unsigned>> &taken,
             std::vector<DeviceVariable> &variables, std::vector<std::string> &errors)
       : ast(ast), sm(ast.getSourceManager()), mangler(ast.createMangleContext()), kernels(kernels), launches(launches),
-        addressLaunches(addressLaunches), taken(taken), variables(variables), errors(errors) {}
-
-  bool shouldVisitTemplateInstantiations() const { return true; }
+        addressLaunches(addressLaunches), taken(taken), variables(variables), errors(errors) {
+    ShouldVisitTemplateInstantiations = true;
+  }
 
   bool TraverseTopLevel(Decl *decl) {
     topLevel = outermost = decl;
@@ -130,7 +130,7 @@ public:
   }
 
   /// What stands at global or namespace scope is a place to put something before.
-  bool VisitDecl(Decl *decl) {
+  bool VisitDecl(Decl *decl) override {
     auto *fn = dyn_cast<FunctionDecl>(decl);
     auto *record = dyn_cast<CXXRecordDecl>(decl);
     bool instantiated = (fn && fn->isTemplateInstantiation()) ||
@@ -142,7 +142,7 @@ public:
     return true;
   }
 
-  bool VisitFunctionDecl(FunctionDecl *fn) {
+  bool VisitFunctionDecl(FunctionDecl *fn) override {
     if (!fn->hasAttr<CUDAGlobalAttr>() || !fn->isThisDeclarationADefinition() || fn->isDependentContext() ||
         sm.isInSystemHeader(fn->getLocation()))
       return true;
@@ -175,7 +175,7 @@ public:
     return true;
   }
 
-  bool VisitVarDecl(VarDecl *variable) {
+  bool VisitVarDecl(VarDecl *variable) override {
     if (!variable->hasGlobalStorage() || variable->getType()->isDependentType() ||
         sm.isInSystemHeader(variable->getLocation()) ||
         !(variable->hasAttr<CUDADeviceAttr>() || variable->hasAttr<CUDAConstantAttr>() ||
@@ -186,16 +186,16 @@ public:
   }
 
   /// Methods, constructors and the like too.
-  bool TraverseDecl(Decl *decl) {
+  bool TraverseDecl(Decl *decl) override {
     bool before = inTemplate;
     if (auto *fn = dyn_cast_or_null<FunctionDecl>(decl))
       inTemplate |= fn->isTemplateInstantiation() || fn->isDependentContext();
-    bool result = RecursiveASTVisitor::TraverseDecl(decl);
+    bool result = DynamicRecursiveASTVisitor::TraverseDecl(decl);
     inTemplate = before;
     return result;
   }
 
-  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) {
+  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) override {
     const DeclRefExpr *named = kernelIn(call->getCallee());
     understood.insert(named);
     LaunchSite site = siteOf(call, call->getDirectCallee());
@@ -218,7 +218,7 @@ public:
     return true;
   }
 
-  bool VisitCallExpr(CallExpr *call) {
+  bool VisitCallExpr(CallExpr *call) override {
     const FunctionDecl *callee = call->getDirectCallee();
     const IdentifierInfo *name = callee ? callee->getIdentifier() : nullptr;
     if (!name || !sm.isInMainFile(sm.getExpansionLoc(call->getBeginLoc())))
@@ -256,7 +256,7 @@ public:
     return true;
   }
 
-  bool VisitDeclRefExpr(DeclRefExpr *ref) {
+  bool VisitDeclRefExpr(DeclRefExpr *ref) override {
     const auto *kernel = dyn_cast<FunctionDecl>(ref->getDecl());
     if (kernel && kernel->hasAttr<CUDAGlobalAttr>() && !kernel->isDependentContext() && !understood.count(ref) &&
         sm.isInMainFile(sm.getExpansionLoc(ref->getBeginLoc())))

@@ -1,7 +1,7 @@
 //===- Callable.cpp - functions that a host program can call ---------------===//
 #include "optiml/Evaluate/Harness/Harness.h"
 #include "clang/AST/ASTContext.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -21,18 +21,18 @@ struct Body {
   bool dynamicShared = false;
 };
 
-class BodyReader : public RecursiveASTVisitor<BodyReader> {
+class BodyReader : public DynamicRecursiveASTVisitor {
 public:
   explicit BodyReader(Body &body) : body(body) {}
 
-  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) {
+  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) override {
     body.launches = true;
     if (const FunctionDecl *kernel = call->getDirectCallee())
       body.kernels.insert(kernel->getCanonicalDecl());
     return true;
   }
 
-  bool VisitCallExpr(CallExpr *call) {
+  bool VisitCallExpr(CallExpr *call) override {
     const FunctionDecl *callee = call->getDirectCallee();
     if (!callee || isa<CUDAKernelCallExpr>(call))
       return true;
@@ -44,7 +44,7 @@ public:
     return true;
   }
 
-  bool VisitDeclRefExpr(DeclRefExpr *expr) {
+  bool VisitDeclRefExpr(DeclRefExpr *expr) override {
     if (const auto *fn = dyn_cast<FunctionDecl>(expr->getDecl()); fn && fn->hasAttr<CUDAGlobalAttr>())
       body.kernels.insert(fn->getCanonicalDecl());
     if (const auto *variable = dyn_cast<VarDecl>(expr->getDecl()))
@@ -53,7 +53,7 @@ public:
   }
 
   /// threadIdx.y and its like.
-  bool VisitMSPropertyRefExpr(MSPropertyRefExpr *expr) {
+  bool VisitMSPropertyRefExpr(MSPropertyRefExpr *expr) override {
     const auto *base = dyn_cast<DeclRefExpr>(expr->getBaseExpr()->IgnoreParenImpCasts());
     if (!base || !base->getDecl()->getIdentifier())
       return true;
@@ -79,10 +79,10 @@ private:
     const unsigned index = toHost ? 0 : 1;
     if (call->getNumArgs() <= index)
       return;
-    struct Finder : RecursiveASTVisitor<Finder> {
+    struct Finder : DynamicRecursiveASTVisitor {
       std::set<const ParmVarDecl *> &found;
       explicit Finder(std::set<const ParmVarDecl *> &found) : found(found) {}
-      bool VisitDeclRefExpr(DeclRefExpr *expr) {
+      bool VisitDeclRefExpr(DeclRefExpr *expr) override {
         if (const auto *parameter = dyn_cast<ParmVarDecl>(expr->getDecl());
             parameter && parameter->getType()->isPointerType())
           found.insert(parameter);
@@ -95,13 +95,14 @@ private:
   Body &body;
 };
 
-class Collector : public RecursiveASTVisitor<Collector> {
+class Collector : public DynamicRecursiveASTVisitor {
 public:
-  explicit Collector(ASTContext &ast) : sm(ast.getSourceManager()) {}
+  /// Instances too: a function may launch through a template.
+  explicit Collector(ASTContext &ast) : sm(ast.getSourceManager()) { ShouldVisitTemplateInstantiations = true; }
   std::vector<std::pair<const FunctionDecl *, Body>> functions;
   bool hasMain = false;
 
-  bool VisitFunctionDecl(FunctionDecl *fn) {
+  bool VisitFunctionDecl(FunctionDecl *fn) override {
     if (!fn->isThisDeclarationADefinition() || fn->isDependentContext() ||
         !sm.isInMainFile(sm.getExpansionLoc(fn->getLocation())))
       return true;
@@ -111,8 +112,6 @@ public:
     functions.push_back({fn, std::move(body)});
     return true;
   }
-  /// Instances too: a function may launch through a template.
-  bool shouldVisitTemplateInstantiations() const { return true; }
 
 private:
   const SourceManager &sm;
