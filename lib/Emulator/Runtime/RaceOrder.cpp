@@ -52,19 +52,11 @@ static bool known(const LaunchRaces &races, const std::vector<Acquired> &acquire
   return false;
 }
 
-bool optiml::emu::orderedBefore(const Fiber &fiber, const Stamp &s) {
-  const Block &b = *fiber.block;
-  const BlockRaces &races = *b.races;
-  if (s.block == b.linear) {
-    if (s.thread == fiber.linear || s.epoch < races.epoch)
-      return true;
-    if (s.thread / 32 == fiber.linear / 32 && !races.clocks.empty() &&
-        races.clocks[fiber.warp][fiber.context.lane][s.thread % 32] >= s.warpClock)
-      return true;
-  }
+bool optiml::emu::orderedByRelease(const Fiber &fiber, const Stamp &s) {
   constexpr unsigned depth = 3;
+  const Block &b = *fiber.block;
   const LaunchRaces &all = *b.launch->races;
-  return known(all, fiber.races->acquired, s, depth) || known(all, races.acquired, s, depth);
+  return known(all, fiber.races->acquired, s, depth) || known(all, b.races->acquired, s, depth);
 }
 
 void optiml::emu::publish(Fiber &fiber, uint64_t address) {

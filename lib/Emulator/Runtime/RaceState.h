@@ -22,6 +22,11 @@ struct Stamp {
   Stamp() : thread(0), epoch(0), strong(0), blockScope(0), site(noSite >> 2) {}
   bool valid() const { return site != noSite >> 2; }
   bool sameThread(const Stamp &o) const { return block == o.block && thread == o.thread; }
+  /// The same by all clocks: an access of that kind by this thread adds nothing.
+  bool sameMoment(const Stamp &o) const {
+    return valid() && sameThread(o) && epoch == o.epoch && warpClock == o.warpClock && releaseClock == o.releaseClock &&
+           strong == o.strong && blockScope == o.blockScope;
+  }
 };
 
 struct RaceCell {
@@ -77,8 +82,23 @@ struct LaunchRaces {
   std::unordered_map<uint32_t, std::vector<uint32_t>> fences;
 };
 
-/// Whether the access `before` happened before what `fiber` does now.
-bool orderedBefore(const Fiber &fiber, const Stamp &before);
+/// Whether what `fiber` or its block has acquired orders the access before what it does now.
+bool orderedByRelease(const Fiber &fiber, const Stamp &before);
+
+/// Whether the access `before` happened before what `fiber` does now. Most accesses are ordered by the program, by a
+/// barrier or within a warp, or by nothing.
+inline bool orderedBefore(const Fiber &fiber, const Stamp &before) {
+  const BlockRaces &races = *fiber.block->races;
+  if (before.block == fiber.block->linear) {
+    if (before.thread == fiber.linear || before.epoch < races.epoch)
+      return true;
+    if (!races.clocks.empty() && before.thread / 32 == fiber.linear / 32 &&
+        races.clocks[fiber.warp][fiber.context.lane][before.thread % 32] >= before.warpClock)
+      return true;
+  }
+  return !(fiber.races->acquired.empty() && races.acquired.empty()) && orderedByRelease(fiber, before);
+}
+
 void publish(Fiber &fiber, uint64_t address);
 void takeUp(Fiber &fiber, uint64_t address);
 

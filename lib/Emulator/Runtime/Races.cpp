@@ -68,7 +68,7 @@ struct Access {
   uint32_t site;
   bool reported = false;
 
-  void conflict(const Stamp &other, bool otherWrites) {
+  [[gnu::noinline, gnu::cold]] void conflict(const Stamp &other, bool otherWrites) {
     if (reported)
       return; // one report an access; its other granules tell the same
     reported = true;
@@ -86,8 +86,18 @@ struct Access {
   }
 
   void checkReadOnly(const Stamp &write) {
-    if (kind != AccessReadOnlyLoad || !write.valid() || reported)
-      return;
+    if (kind == AccessReadOnlyLoad && write.valid() && !reported)
+      reportStale(write);
+  }
+  void checkWritten(const RaceCell &cell, const char *what) {
+    if (region.kind == RegionKind::Shared && !cell.write.valid() && !reported)
+      reportUnwritten(what);
+  }
+  void touch(RaceCell &cell, const Stamp &now, uint32_t run);
+
+private:
+  bool conflicts(const Stamp &before, const Stamp &now) const;
+  [[gnu::noinline, gnu::cold]] void reportStale(const Stamp &write) {
     reported = true;
     Fault f = faultAt(fiber, "stale-read", site);
     f.headline = "__ldg of memory that the same launch writes: it may be what was there before";
@@ -95,37 +105,36 @@ struct Access {
     note(fiber, f);
   }
 
-  void checkWritten(const RaceCell &cell, const char *what) {
-    if (region.kind != RegionKind::Shared || cell.write.valid() || reported)
-      return;
+  [[gnu::noinline, gnu::cold]] void reportUnwritten(const char *what) {
     reported = true;
     Fault f = faultAt(fiber, "uninitialized-shared", site);
     f.headline = std::string(what) + " shared memory that nothing has written";
     f.detail = "it is " + target(fiber, region, address);
     note(fiber, f);
   }
-
-  void touch(RaceCell &cell, const Stamp &now, uint32_t run);
 };
 } // namespace
+
+bool Access::conflicts(const Stamp &s, const Stamp &now) const {
+  // Volatile accesses within one warp are the old warp-synchronous style, which is wrong since Volta.
+  const bool warpSynchronous = region.kind == RegionKind::Shared && !isAtomic(kind) && kind != AccessFirstLoad &&
+                               s.thread / 32 == now.thread / 32;
+  const bool outOfScope = (now.blockScope || s.blockScope) && now.block != s.block;
+  if (now.strong && s.strong && !warpSynchronous && !outOfScope)
+    return false;
+  return !orderedBefore(fiber, s);
+}
 
 void Access::touch(RaceCell &cell, const Stamp &now, uint32_t run) {
   if (cell.run != run) {
     cell.run = run;
     cell.write = cell.read[0] = cell.read[1] = Stamp();
+  } else if (isLoad(kind) && (kind != AccessReadOnlyLoad || !cell.write.valid()) &&
+             (cell.read[0].sameMoment(now) || cell.read[1].sameMoment(now))) {
+    return; // nothing was written since this thread read it last
   }
-  bool shared = region.kind == RegionKind::Shared;
-  auto conflicts = [&](const Stamp &s) {
-    if (!s.valid() || s.sameThread(now))
-      return false;
-    // Volatile accesses within one warp are the old warp-synchronous style, which is wrong since Volta.
-    bool warpSynchronous = shared && !isAtomic(kind) && kind != AccessFirstLoad && s.thread / 32 == now.thread / 32;
-    bool outOfScope = (now.blockScope || s.blockScope) && now.block != s.block;
-    if (now.strong && s.strong && !warpSynchronous && !outOfScope)
-      return false;
-    return !orderedBefore(fiber, s);
-  };
-  if (conflicts(cell.write))
+  auto isOther = [&](const Stamp &s) { return s.valid() && !s.sameThread(now); };
+  if (isOther(cell.write) && conflicts(cell.write, now))
     conflict(cell.write, true);
   if (isLoad(kind)) {
     checkReadOnly(cell.write);
@@ -142,7 +151,7 @@ void Access::touch(RaceCell &cell, const Stamp &now, uint32_t run) {
     return;
   }
   for (Stamp &r : cell.read)
-    if (conflicts(r))
+    if (isOther(r) && conflicts(r, now))
       conflict(r, false);
   if (isAtomic(kind))
     checkWritten(cell, "atomic operation on");
@@ -167,7 +176,8 @@ static RaceCell *cellsOf(Block &b, const Region &region, uint64_t &origin, uint3
 
 void optiml::emu::raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site,
                              uint32_t alignment) {
-  settleRaces(fiber);
+  if (fiber.races->pending)
+    settleStore(fiber);
   Block &b = *fiber.block;
   Region &region = b.races->regions[site];
   bool good = address - region.lo <= region.bytes && bytes <= region.bytes - (address - region.lo) &&
