@@ -10,22 +10,50 @@ static std::string halfName(const Type &type) {
   return !type.isHalf ? "" : text == "half" ? "half" : text == "nv_bfloat16" ? "bfloat16" : "";
 }
 
-static Type ushortType() {
+/// So many bits without a sign.
+static Type bitsType(unsigned bytes) {
   Type type = Type::makeUnsigned();
-  type.text = "unsigned short";
-  type.bytes = 2;
+  type.text = bytes == 1 ? "unsigned char" : bytes == 2 ? "unsigned short" : type.text;
+  type.bytes = bytes;
   return type;
+}
+
+/// Numbers of a vector that has more of them than members: these are words, and several numbers share one.
+static unsigned numbersOfWord(const Type &number, int64_t together) { return together > 4 ? 4 / number.bytes : 1; }
+
+static ExprRef memberOf(const ExprRef &vector, unsigned place, Type type) {
+  return memberExpr(vector, std::string(1, "xyzw"[place]), std::move(type));
 }
 
 ExprRef VectorStream::fromVector(const ExprRef &vector, unsigned place) const {
   const std::string half = halfName(number);
-  const ExprRef bits = memberExpr(vector, std::string(1, "xyzw"[place]), half.empty() ? number : ushortType());
-  return half.empty() ? bits : callOf("__ushort_as_" + half, {bits}, number, /*pure=*/true);
+  const Type plain = half.empty() ? number : bitsType(2);
+  const unsigned perWord = numbersOfWord(number, together), bits = 8 * number.bytes * (place % perWord);
+  ExprRef value = memberOf(vector, place / perWord, perWord > 1 ? Type::makeUnsigned() : plain);
+  if (perWord > 1)
+    value = castTo(plain, bits ? binary(">>", value, intLit(bits)) : value);
+  return half.empty() ? value : callOf("__ushort_as_" + half, {value}, number, /*pure=*/true);
 }
 
-ExprRef VectorStream::toVector(const ExprRef &value) const {
+ExprRef VectorStream::toVector(const std::vector<ExprRef> &values) const {
   const std::string half = halfName(number);
-  return half.empty() ? value : callOf("__" + half + "_as_ushort", {value}, ushortType(), /*pure=*/true);
+  const unsigned perWord = numbersOfWord(number, together);
+  std::vector<ExprRef> members;
+  for (size_t i = 0; i < values.size(); ++i) {
+    ExprRef value =
+        half.empty() ? values[i] : callOf("__" + half + "_as_ushort", {values[i]}, bitsType(2), /*pure=*/true);
+    if (perWord > 1) {
+      const unsigned bits = 8 * number.bytes * (i % perWord);
+      value = castTo(Type::makeUnsigned(), number.isSigned ? castTo(bitsType(number.bytes), value) : value);
+      value = bits ? binary("<<", value, intLit(bits)) : value;
+    }
+    if (i % perWord)
+      members.back() = binary("|", members.back(), value);
+    else
+      members.push_back(value);
+  }
+  const Type vector = vectorOf(number, unsigned(together));
+  return callOf("make_" + vector.text, members, vector, /*pure=*/true);
 }
 
 std::string optiml::vectorBase(const Type &type) {
@@ -46,12 +74,14 @@ std::string optiml::vectorBase(const Type &type) {
 Type optiml::vectorOf(const Type &number, unsigned count) {
   Type vector;
   vector.cls = Type::Class::Record;
-  vector.text = vectorBase(number) + std::to_string(count);
+  const unsigned perWord = numbersOfWord(number, count);
+  vector.text = (perWord > 1 ? "uint" : vectorBase(number)) + std::to_string(count / perWord);
   vector.bytes = number.bytes * count;
   return vector;
 }
 
-int64_t optiml::offsetOf(const Access &access) {
+/// Bytes from the element's begin to what is accessed of it.
+static int64_t offsetOf(const Access &access) {
   int64_t offset = 0;
   for (const ExprRef &member : access.members())
     offset += member->value;
@@ -85,11 +115,17 @@ bool VectorStream::describe(const Access &access) {
          offsetOf(access) % number.bytes == 0;
 }
 
+int64_t VectorStream::numberOf(const Access &access) const {
+  if (firstOf)
+    return (access.subscripts[0] - *firstOf).constantTerm();
+  return offsetOf(access) / number.bytes;
+}
+
 bool VectorStream::findVectors(int64_t width) {
-  constexpr int64_t mostNumbers = 8; // of an element: more are too many registers
-  if (count > mostNumbers)
+  constexpr int64_t mostNumbers = 8, mostBytes = 128; // of a lane, and of all: more are too many registers
+  if (count > mostNumbers || width * count * number.bytes > mostBytes)
     return false;
-  for (int64_t numbers : {4, 2}) {
+  for (int64_t numbers : {16, 8, 4, 2}) {
     int64_t bytes = numbers * number.bytes;
     together = numbers;
     if (width * count % numbers == 0 && bytes >= 4 && bytes <= 16)

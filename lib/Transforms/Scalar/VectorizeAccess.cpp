@@ -1,7 +1,9 @@
 //===- VectorizeAccess.cpp - neighbouring elements in one access ----------===//
 //
 // vectorize-access[kernel]{width=4}: each thread does the work of `width` threads that follow one another along x. It
-// accesses their neighbouring elements together: `float4`, `int2`, `double2`, `uchar4`; `ushort4` of 16-bit floats.
+// accesses their neighbouring elements together: `float4`, `int2`, `double2`, `uchar4`; `ushort4` of 16-bit floats. Of
+// elements with one or two bytes, 8 or 16 are words of a `uint2` or `uint4`. A thread may have several elements, as in
+// `rgb[3 * i + 1]`.
 //
 // Example:
 //   int i = blockIdx.x * 256 + threadIdx.x;     int i = blockIdx.x * 1024 + threadIdx.x * 4;
@@ -21,7 +23,8 @@
 // Legal: threads of a kernel without barriers run in any order, so loads of one lane may come before stores of another.
 // Within a lane, loads come first and stores last; the arrays they move past must not overlap (proved, or a condition).
 // All work stands under bounds of the index: `i < n`, or `row < rows && col < cols`. An element is accessed only if the
-// original accesses it in every lane, and a vector's address is aligned: that is proved, or a condition on parameters.
+// original accesses it in every lane, or two around it. A vector's address is aligned: that is proved, or a condition
+// on parameters.
 //
 // Refuses: atomics, barriers, and constructs that are kept verbatim; bounds that do not move evenly along x
 // (`i / 2 < n`); an index that runs backwards. It also refuses kernels in which no array qualifies, because every index
@@ -55,7 +58,7 @@ public:
     if (holdsKind(*body, {StmtKind::Opaque, StmtKind::Return}) ||
         anyExpr(*body, [](const ExprRef &e) { return e->kind == ExprKind::Opaque; }))
       return notApplicable("the kernel contains a construct that is kept verbatim");
-    if (llvm::Error e = findStreams())
+    if (llvm::Error e = findStreams(state, {kernel, model, *body, guardCount, indexDecls, width}, streams, multiples))
       return e;
     auto whole = boundsAreWhole();
     if (!whole)
@@ -115,7 +118,7 @@ private:
         return llvm::Error::success();
       }
       bool varies = model.varies(s->expr) & (ThreadX | BlockX);
-      auto step = stepAlong(model.poly(s->expr));
+      auto step = stepAlongX(model, model.poly(s->expr));
       bool affine = step && s->type.isInt() && s->type.bytes >= 4 && model.stable(s->expr);
       if (inBody) // it is moved before the lanes: only with what is there already
         for (const std::string &name : namesIn(s->expr)) {
@@ -139,104 +142,6 @@ private:
     return llvm::Error::success();
   }
 
-  /// Nothing when the array is to be accessed lane by lane.
-  llvm::Expected<std::optional<VectorStream>> streamOf(const std::string &array) {
-    const Param *param = model.param(array);
-    if (!param || !param->type.isPointer() || param->type.pointee->isVolatile || changedParameters(kernel).count(array))
-      return std::nullopt;
-    VectorStream stream;
-    stream.array = array;
-    const Access *sure = nullptr, *any = nullptr;
-    bool oneElement = true;
-    for (size_t i = 0; i < model.accesses().size(); ++i) {
-      const Access &access = model.accesses()[i];
-      if (access.array != array)
-        continue;
-      if (access.subscripts.size() != 1 || access.root->kind != ExprKind::Var || !model.stable(access.subscripts[0]) ||
-          access.node->kind != ExprKind::Subscript || !isVar(access.node->args[0], array) || !stream.describe(access))
-        return std::nullopt;
-      if (!any)
-        any = &access;
-      if (always(access) && !sure)
-        sure = &access;
-      oneElement &= any->subscripts[0] == access.subscripts[0];
-      stream.reads |= access.read;
-      stream.writes |= access.write;
-      if (access.write)
-        stream.lastWrite = i;
-    }
-    if (!any || !oneElement || stepAlong(any->subscripts[0]) != 1)
-      return std::nullopt;
-    for (int64_t part = 0; stream.writes && part < stream.count; ++part)
-      if (!stores(*body, array, part * stream.number.bytes))
-        return std::nullopt;
-    if (!sure && !stream.writes)
-      return std::nullopt;
-    stream.index = (sure ? sure : any)->node->args[1];
-    // The index must be known before the lanes begin.
-    for (const std::string &name : namesIn(stream.index)) {
-      const Stmt *d = model.declaration(name);
-      bool inBody = d && llvm::none_of(kernel.body->body, [&](const StmtRef &s) { return s.get() == d; });
-      if (inBody && llvm::none_of(indexDecls, [&](const StmtRef &s) { return s.get() == d; }))
-        return std::nullopt;
-    }
-    if (!stream.findVectors(width) || !wholeMultiple(any->subscripts[0] - Poly::atom("globalIdx.x")))
-      return std::nullopt;
-    state.require("aligned(" + array + ", " + std::to_string(stream.number.bytes * stream.together) + ")",
-                  array + " is accessed " + std::to_string(width) + " elements at a time");
-    return stream;
-  }
-
-  /// Every way through `s` stores into that member of the array's element.
-  bool stores(const Stmt &s, const std::string &array, int64_t offset) const {
-    if (s.kind == StmtKind::Block)
-      return llvm::any_of(s.body, [&](const StmtRef &child) { return stores(*child, array, offset); });
-    if (s.kind == StmtKind::If)
-      return s.body.size() == 2 && stores(*s.body[0], array, offset) && stores(*s.body[1], array, offset);
-    return s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign &&
-           llvm::any_of(model.accesses(), [&](const Access &access) {
-             return access.place == s.expr->args[0] && access.array == array &&
-                    (storedList(access) || offsetOf(access) == offset);
-           });
-  }
-
-  /// In a lane, the load moves to the front and the store to the end.
-  llvm::Error requireOrder(const VectorStream &stream) {
-    const std::vector<Access> &all = model.accesses();
-    auto isVector = [&](const std::string &array) {
-      return llvm::any_of(streams, [&](const VectorStream &s) { return s.array == array; });
-    };
-    bool loops = anyStmt(*body, [&](const Stmt &s) { return isLoop(s); }); // what comes later may come before
-    std::set<std::string> apart, written;
-    bool stored = false;
-    bool allStoresSure =
-        llvm::all_of(all, [&](const Access &a) { return a.array != stream.array || !a.write || always(a); });
-    for (const Access &access : all) {
-      if (access.space == Space::Local || isConstantOfFile(model, access))
-        continue;
-      if (access.array == stream.array) {
-        if (access.read)
-          apart.insert(written.begin(), written.end());
-        stored |= access.write;
-        continue;
-      }
-      if (access.write)
-        written.insert(access.array);
-      // Stores of vectors keep their order, which is that of their last stores, if these are made in any case.
-      bool inOrder = access.write && !access.read && isVector(access.array) && always(access) && allStoresSure;
-      if ((stored && !inOrder) || (loops && (stream.writes || access.write)))
-        apart.insert(access.array);
-    }
-    for (const std::string &other : apart)
-      if (llvm::Error e = requireDisjoint(state, model, stream.array, other))
-        return e;
-    return llvm::Error::success();
-  }
-
-  bool always(const Access &access) const {
-    return access.path.back() == body && access.guards.size() == guardCount && access.stmt->kind != StmtKind::For;
-  }
-
   /// An order between integers that moves evenly along x.
   bool isBound(const ExprRef &part) const {
     static const std::set<std::string> orders = {"<", "<=", ">", ">="};
@@ -244,43 +149,7 @@ private:
         !part->args[1]->type.isInt() || !model.stable(part))
       return false;
     Poly difference = model.poly(part->args[0]) - model.poly(part->args[1]);
-    return stepAlong(difference).has_value();
-  }
-
-  /// How much `p` grows from lane to lane; nothing when that differs.
-  std::optional<int64_t> stepAlong(const Poly &p) const {
-    auto c = p.coefficient("globalIdx.x");
-    auto step = c ? c->constant() : std::nullopt;
-    for (const std::string &atom : p.atoms())
-      if (atom != "globalIdx.x" && model.variesAtom(atom) & (ThreadX | BlockX))
-        return std::nullopt;
-    return step;
-  }
-
-  /// Every term of `rest` is a multiple of the width, with what that asks of parameters as conditions.
-  bool wholeMultiple(const Poly &rest) {
-    std::vector<std::string> wanted;
-    for (const auto &[monomial, c] : rest.terms) {
-      if (c % width == 0)
-        continue;
-      std::string product = std::to_string(c);
-      bool found = false;
-      for (const std::string &atom : monomial)
-        if (planText(model, Poly::atom(atom))) {
-          product = c == 1 && !found ? atom : product + " * " + atom;
-          found = true;
-        }
-      if (!found)
-        return false;
-      wanted.push_back(product);
-    }
-    for (const std::string &product : wanted) {
-      state.require((product.find(' ') == std::string::npos ? product : "(" + product + ")") + " % " +
-                        std::to_string(width) + " == 0",
-                    "vectors of " + std::to_string(width) + " elements are aligned in every row");
-      multiples.push_back(product);
-    }
-    return true;
+    return stepAlongX(model, difference).has_value();
   }
 
   ExprRef atLane(const ExprRef &e, const ExprRef &lane) const {
@@ -313,29 +182,6 @@ private:
 
   StmtRef laneLoop(std::vector<StmtRef> stmts, int unroll) const {
     return countedFor(laneName, Type::makeInt(), intLit(0), intLit(width), 1, block(std::move(stmts)), unroll);
-  }
-
-  llvm::Error findStreams() {
-    std::vector<std::string> arrays;
-    for (const Access &access : model.accesses()) {
-      if (access.atomic)
-        return notApplicable("the kernel uses atomics (line {0})", access.stmt->line);
-      if (access.space == Space::Global && !llvm::is_contained(arrays, access.array))
-        arrays.push_back(access.array);
-    }
-    for (const std::string &array : arrays) {
-      auto stream = streamOf(array);
-      if (!stream)
-        return stream.takeError();
-      if (*stream)
-        streams.push_back(**stream);
-    }
-    if (streams.empty())
-      return notApplicable("no array is accessed at neighbouring elements by neighbouring threads");
-    for (const VectorStream &stream : streams)
-      if (llvm::Error e = requireOrder(stream))
-        return e;
-    return llvm::Error::success();
   }
 
   /// Whether all lanes of a thread are within the bounds, or none.
@@ -380,7 +226,7 @@ private:
           if (storedList(access))
             lists[access.stmt] = &stream;
           else
-            replacement[access.place.get()] = numberAt(stream, offsetOf(access) / stream.number.bytes);
+            replacement[access.place.get()] = numberAt(stream, stream.numberOf(access));
         }
     StmtRef main = block(rest);
     splitLists(*main, lists);
@@ -440,10 +286,9 @@ private:
       ExprRef place = stream.vectorAt(*model.param(stream.array), number, /*store=*/true);
       std::vector<ExprRef> values;
       for (int64_t i = 0; i < stream.together; ++i)
-        values.push_back(stream.toVector(
-            subscript(var(stream.lanes, stream.number), intLit(number * stream.together + i), stream.number)));
-      out.push_back(
-          exprStmt(assign("=", place, callOf("make_" + place->type.text, values, place->type, /*pure=*/true))));
+        values.push_back(
+            subscript(var(stream.lanes, stream.number), intLit(number * stream.together + i), stream.number));
+      out.push_back(exprStmt(assign("=", place, stream.toVector(values))));
     }
   }
 
@@ -468,7 +313,7 @@ public:
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<ActionTemplate> result;
-    offer(result, state, "", {{{"width", "4"}}, {{"width", "2"}}});
+    offer(result, state, "", {{{"width", "4"}}, {{"width", "2"}}, {{"width", "8"}}, {{"width", "16"}}});
     return result;
   }
 
@@ -477,8 +322,8 @@ public:
     if (!shape[0] || !shape[1] || !shape[2])
       return notApplicable("{0}", shapeIsOpen);
     int64_t width = paramInt(params, "width", 4);
-    if (width != 2 && width != 4)
-      return notApplicable("the width must be 2 or 4");
+    if (width != 2 && width != 4 && width != 8 && width != 16)
+      return notApplicable("the width must be 2, 4, 8 or 16");
     auto kernel = state.tree->clone();
     if (llvm::Error e = requireConstantParameters(*kernel))
       return std::move(e);

@@ -19,7 +19,7 @@
 // RUN: %refused --passes='block-shape[uneven]{x=128,y=1};vectorize-access[uneven]{width=4}' %s 2>&1 | %check=BOUND
 // RUN: %plan --passes='block-shape[gathers]{x=128,y=1};vectorize-access[gathers]{width=4}' %s | %check=GATHERS
 // SHAPE: the block shape is not fixed yet
-// WIDTH: the width must be 2 or 4
+// WIDTH: the width must be 2, 4, 8 or 16
 // NONE: no array is accessed at neighbouring elements by neighbouring threads
 // ATOMICS: the kernel uses atomics
 // BOUND: the kernel's work does not stand under one bound of its index
