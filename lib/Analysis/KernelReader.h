@@ -265,6 +265,11 @@ private:
   bool readSwitch(const cl::SwitchStmt *source, std::vector<StmtRef> &out);
   /// sincosf(x, &a, &b) as two assignments; false for other calls.
   bool sineAndCosine(const cl::CallExpr *x, std::vector<StmtRef> &out);
+  /// What the pointer leads to; null where it is not read as a whole.
+  ExprRef pointedToBy(const cl::Expr *pointer);
+  /// Of __ldg and __stcs, and their like; null or false of others.
+  ExprRef cachedLoad(const cl::CallExpr *x);
+  bool cachedStore(const cl::CallExpr *x, std::vector<StmtRef> &out);
   /// The "n++" of a statement like "a[n++] = x" that may as well be counted after it; null: there is none.
   const cl::UnaryOperator *countingOf(const cl::Expr *source);
   /// Reads what the statement evaluates, into it. True: countAfter() follows, once the statement stands in `out`.

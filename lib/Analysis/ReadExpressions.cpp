@@ -342,9 +342,12 @@ ExprRef KernelReader::expression(const cl::Expr *source) {
   if (auto *x = llvm::dyn_cast<cl::CXXMemberCallExpr>(e))
     if (ExprRef number = halfConversion(x))
       return number;
-  if (auto *x = llvm::dyn_cast<cl::CallExpr>(e); x && !x->getType()->isVoidType())
+  if (auto *x = llvm::dyn_cast<cl::CallExpr>(e); x && !x->getType()->isVoidType()) {
+    if (ExprRef load = cachedLoad(x))
+      return load;
     if (auto value = inlined(x))
       return *value;
+  }
   if (auto *x = llvm::dyn_cast<cl::CallExpr>(e);
       x && !llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr, cl::UserDefinedLiteral>(e))
     return call(x);

@@ -314,7 +314,7 @@ void KernelReader::expressionStatement(const cl::Expr *x, std::vector<StmtRef> &
     }
   StmtRef s = newStmt(StmtKind::Expr, x);
   if (auto *c = llvm::dyn_cast<cl::CallExpr>(e)) {
-    if (inlinedStatement(c, s, out) || sineAndCosine(c, out))
+    if (inlinedStatement(c, s, out) || sineAndCosine(c, out) || cachedStore(c, out))
       return;
   }
   const bool counts = readCounting(*s, e, out);

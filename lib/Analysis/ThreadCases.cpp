@@ -386,11 +386,6 @@ private:
       ThreadValue a = value(e->args[0], run), b = value(e->args[1], run);
       return {std::nullopt, operationTerm(it->second, a.str(), b.str()), "", a.fits == b.fits ? a.fits : ""};
     }
-    if (e->text == "__ldg" && e->args.size() == 1) {
-      ThreadValue p = value(e->args[0], run);
-      if (!p.pointer.empty())
-        return load(p.pointer, *p.poly, run);
-    }
     return fail("a call of " + e->text);
   }
 

@@ -23,21 +23,8 @@
 
 using namespace optiml;
 
-/// __ldg(&a[i]) reads a[i].
-static ExprRef plainLoad(const ExprRef &e) {
-  if (e->kind != ExprKind::Call || !e->isLibrary || e->text != "__ldg" || e->args.size() != 1 ||
-      !e->args[0]->type.isPointer())
-    return nullptr;
-  const ExprRef &place = e->args[0];
-  if (place->kind == ExprKind::Unary && place->text == "&")
-    return place->args[0];
-  ExprRef element = subscript(place, intLit(0), e->type), simpler = withoutPointerSum(element);
-  return simpler ? simpler : element;
-}
-
 llvm::Error TimeStepReader::prepare() {
   kernel = state.original->clone();
-  rewriteExprs(*kernel->body, plainLoad);
   if (threadsWorkTogether(*kernel))
     return notApplicable("its threads work together");
   if (llvm::Error e = requireConstantParameters(*kernel))
