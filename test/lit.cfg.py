@@ -59,11 +59,12 @@ config.substitutions.append(
     ("%mutant", "%s %s/mutant check" % (config.python, os.path.join(config.optiml_source_dir, "utils")))
 )
 
-config.substitutions.append(("%plan", "optiml-opt --reread --kernels-only --print-plan"))
-config.substitutions.append(("%opt", "optiml-opt --reread --kernels-only"))
-config.substitutions.append(("%refused", "not optiml-opt"))
+# What hangs fails after some minutes, and keeps no other test from its turn.
+config.substitutions.append(("%plan", "timeout 300 optiml-opt --reread --kernels-only --print-plan"))
+config.substitutions.append(("%opt", "timeout 300 optiml-opt --reread --kernels-only"))
+config.substitutions.append(("%refused", "not timeout 300 optiml-opt"))
 # Enough time to reach all code of a transform's result, and little for the edges between outcomes.
-config.substitutions.append(("%verify", "optiml-run --coverage=6 --verify"))
+config.substitutions.append(("%verify", "timeout 600 optiml-run --coverage=3 --verify"))
 config.substitutions.append(("%check=", "FileCheck %s --check-prefix="))
 
 if os.path.isdir(config.optiml_tools_dir):

@@ -178,23 +178,43 @@ std::optional<Poly> optiml::globalUpperBound(const KernelModel &model, unsigned 
   return upperBoundOf(model, std::string("globalIdx.") + char('x' + axis));
 }
 
+/// The bounds U of parameters with index < U that the facts tell.
+static std::vector<Poly> upperBoundsIn(const KernelModel &model, const std::string &index,
+                                       const std::vector<Poly> &facts) {
+  std::vector<Poly> bounds;
+  for (const Poly &fact : facts) {
+    auto c = fact.coefficient(index);
+    if (!c || c->constant() != std::optional<int64_t>(-1))
+      continue;
+    Poly u = fact + Poly::atom(index) + Poly(1);
+    std::set<std::string> atoms = u.atoms();
+    if (std::all_of(atoms.begin(), atoms.end(), [&](const std::string &a) { return isParameter(model, a); }))
+      bounds.push_back(u);
+  }
+  return bounds;
+}
+
+/// Of a kernel that does all it does under one condition, whatever that is.
+static std::optional<Poly> upperBoundOfGuard(const KernelModel &model, const std::string &index) {
+  const std::vector<StmtRef> &body = model.kernel().body->body;
+  auto onlyComputes = [](const StmtRef &s) { return s->kind == StmtKind::Decl && (!s->expr || !hasEffects(s->expr)); };
+  if (body.empty() || body.back()->kind != StmtKind::If || body.back()->body.size() != 1 ||
+      hasEffects(body.back()->expr) || !llvm::all_of(llvm::drop_end(body), onlyComputes))
+    return std::nullopt;
+  std::vector<Poly> facts;
+  model.addFacts(body.back()->expr, true, facts);
+  std::vector<Poly> bounds = upperBoundsIn(model, index, facts);
+  return bounds.empty() ? std::nullopt : std::optional(bounds.front());
+}
+
 std::optional<Poly> optiml::upperBoundOf(const KernelModel &model, const std::string &index, bool ofWrites) {
   if (model.unknownOutsideLine())
-    return std::nullopt;
+    return upperBoundOfGuard(model, index);
   std::optional<std::vector<Poly>> common;
   for (const Access &access : model.accesses()) {
     if (access.space == Space::Local || (ofWrites && !access.write))
       continue;
-    std::vector<Poly> bounds; // U with globalIdx < U
-    for (const Poly &fact : model.facts(access)) {
-      auto c = fact.coefficient(index);
-      if (!c || c->constant() != std::optional<int64_t>(-1))
-        continue;
-      Poly u = fact + Poly::atom(index) + Poly(1);
-      std::set<std::string> atoms = u.atoms();
-      if (std::all_of(atoms.begin(), atoms.end(), [&](const std::string &a) { return isParameter(model, a); }))
-        bounds.push_back(u);
-    }
+    std::vector<Poly> bounds = upperBoundsIn(model, index, model.facts(access));
     if (!common) {
       common = bounds;
       continue;

@@ -199,8 +199,42 @@ static bool addCases(const KernelModel &model, IndexCase one, std::vector<IndexC
   return into.size() <= mostIndexCases;
 }
 
+/// The launch has a thread along each axis, and `natural` are not negative.
+static bool neverNegative(const Poly &p, const std::set<std::string> &natural) {
+  Poly above = p; // with extents that count what they have beyond one
+  for (const std::string &atom : p.atoms())
+    if (isLaunchExtent(atom))
+      above = above.substitute(atom, Poly::atom(atom) + Poly(1));
+    else if (!natural.count(atom))
+      return false;
+  return llvm::all_of(above.terms, [](const auto &term) { return term.second >= 0; });
+}
+
+/// Of these the ones below (or, with `from` = -1, above) which no other always lies. Nothing: there are too many.
+static std::optional<std::vector<std::string>> extremes(const KernelModel &model, const std::vector<Poly> &places,
+                                                        int64_t from, const std::set<std::string> &natural) {
+  constexpr size_t most = 6; // each doubles the text that compares them
+  std::vector<Poly> left;
+  for (const Poly &place : places) {
+    auto covers = [&](const Poly &a, const Poly &b) { return neverNegative(Poly(from) * (b - a), natural); };
+    if (llvm::any_of(left, [&](const Poly &other) { return covers(other, place); }))
+      continue;
+    llvm::erase_if(left, [&](const Poly &other) { return covers(place, other); });
+    left.push_back(place);
+  }
+  std::vector<std::string> texts;
+  for (const Poly &place : left) {
+    auto text = originalPlanText(model, place);
+    if (!text || left.size() > most)
+      return std::nullopt;
+    texts.push_back(*text);
+  }
+  return texts;
+}
+
 static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::string &array) {
   Range range;
+  std::vector<Poly> lows, ends;
   for (const Access &access : model.accesses()) {
     if (access.array != array)
       continue;
@@ -245,19 +279,18 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
         low = low + stride * *down;
         high = high + stride * *up;
       }
-      auto lowText = ok ? originalPlanText(model, low) : std::nullopt;
-      auto endText = ok ? originalPlanText(model, high + Poly(1)) : std::nullopt;
-      if (!lowText || !endText)
+      if (!ok || !originalPlanText(model, low) || !originalPlanText(model, high))
         return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array,
                              access.stmt->line);
-      auto note = [](std::vector<std::string> &list, const std::string &text) {
-        if (std::find(list.begin(), list.end(), text) == list.end())
-          list.push_back(text);
-      };
-      note(range.low, *lowText);
-      note(range.end, *endText);
+      lows.push_back(low);
+      ends.push_back(high + Poly(1));
     }
   }
+  auto low = extremes(model, lows, 1, range.nonNegative), end = extremes(model, ends, -1, range.nonNegative);
+  if (!low || !end)
+    return notApplicable("the range of {0} that the kernel touches has too many ends", array);
+  range.low = *low;
+  range.end = *end;
   return range;
 }
 

@@ -151,6 +151,28 @@ private:
         e, [](const VarDecl &v) { return isOwn(v) && (v.isLocalVarDeclOrParm() || !v.getType()->isPointerType()); });
   }
 };
+
+/// Each access and call of text that any thread may run.
+class UnawareCheck : public EffectCheck {
+public:
+  explicit UnawareCheck(PurityAnalysis &purity) : EffectCheck(purity) {}
+  bool VisitLambdaExpr(LambdaExpr *) override { return require(false); }
+  bool VisitCallExpr(CallExpr *call) override { return require(purity.isUnaware(*call)); }
+  bool VisitDeclRefExpr(DeclRefExpr *ref) override {
+    auto *v = dyn_cast<VarDecl>(ref->getDecl());
+    return require(!v || !(isOfLaunch(*v) || v->hasAttr<CUDASharedAttr>()));
+  }
+  bool VisitVarDecl(VarDecl *v) override {
+    return require(!v->isStaticLocal() && !v->hasAttr<CUDASharedAttr>() && !v->getType().isDestructedType());
+  }
+  bool VisitExpr(Expr *e) override { return require(!e->getType().isVolatileQualified()); } // how threads wait
+};
+
+/// Leaves the text, or enters it at another place than its begin.
+bool jumps(const Stmt *s) {
+  return s &&
+         (isa<ReturnStmt, GotoStmt, IndirectGotoStmt, LabelStmt, SwitchCase>(s) || llvm::any_of(s->children(), jumps));
+}
 } // namespace
 
 /// A default argument of the call is computed at run time.
@@ -185,6 +207,30 @@ bool PurityAnalysis::isConfined(const CallExpr &call) {
            const bool leads = argument->getType()->isPointerType() || argument->isGLValue();
            return !leads || isa<MaterializeTemporaryExpr>(argument) || leadsTo(argument, isOwn);
          });
+}
+
+bool PurityAnalysis::isUnaware(const CallExpr &call) {
+  return isUnaware(call.getDirectCallee()) && !computesDefaults(call, ast);
+}
+
+bool PurityAnalysis::isUnaware(const Stmt &s) {
+  UnawareCheck check(*this);
+  check.TraverseStmt(const_cast<Stmt *>(&s));
+  return check.good && !jumps(&s);
+}
+
+bool PurityAnalysis::isUnaware(const FunctionDecl *function) {
+  const FunctionDecl *definition = nullptr;
+  if (isPure(function) || (function && function->getIdentifier() && function->getName() == "__assert_fail"))
+    return true;
+  if (!function || !function->hasBody(definition) || function->isVariadic())
+    return false;
+  if (auto it = unaware.find(function); it != unaware.end())
+    return it->second;
+  unaware[function] = false; // recursion: it may wait for something
+  UnawareCheck check(*this);
+  check.TraverseStmt(definition->getBody());
+  return unaware[function] = check.good;
 }
 
 bool PurityAnalysis::isConfined(const FunctionDecl *function) {

@@ -104,6 +104,7 @@ ExprRef KernelReader::opaque(const cl::Expr *source) {
   Mentions mentions(purity);
   mentions.TraverseStmt(const_cast<cl::Expr *>(source));
   e->pure = !mentions.impure;
+  e->isUnaware = mentions.impure && purity.isUnaware(static_cast<const cl::Stmt &>(*source));
   e->names = opaqueNames(mentions, source->getExprLoc());
   // Keep it whole wherever it is put.
   if (!llvm::isa<cl::ParenExpr>(source) && !llvm::isa<cl::CallExpr, cl::DeclRefExpr, cl::StringLiteral>(source))
@@ -238,6 +239,10 @@ ExprRef KernelReader::binaryOperator(const cl::BinaryOperator *x) {
   ExprRef left = expression(x->getLHS());
   bool always = !x->isLogicalOp() && x->getOpcode() != cl::BO_Comma;
   ExprRef right = always ? expression(x->getRHS()) : inPlace(x->getRHS());
+  // Of conditions without effects, i >= 4 & i < n is i >= 4 && i < n.
+  if ((x->getOpcode() == cl::BO_And || x->getOpcode() == cl::BO_Or) && left->type.cls == Type::Class::Bool &&
+      right->type.cls == Type::Class::Bool && !hasEffects(left) && !hasEffects(right))
+    return binary(x->getOpcode() == cl::BO_And ? "&&" : "||", left, right, Type::makeBool());
   return make(x->isAssignmentOp() ? ExprKind::Assign : ExprKind::Binary, x, x->getOpcodeStr().str(), {left, right});
 }
 

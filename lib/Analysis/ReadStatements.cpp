@@ -221,6 +221,7 @@ void KernelReader::opaqueStmt(const cl::Stmt *source, std::vector<StmtRef> &out)
   Mentions mentions(purity);
   mentions.TraverseStmt(const_cast<cl::Stmt *>(source));
   s->mayBarrier = mentions.impure;
+  s->isUnaware = mentions.impure && purity.isUnaware(*source);
   s->names = opaqueNames(mentions, source->getBeginLoc());
   for (const cl::VarDecl *v : mentions.declared)
     s->names.insert(v->getNameAsString());

@@ -158,30 +158,31 @@ bool isAtomicUpdate(const Stmt &s) {
          s.expr->args.size() == 2 && !s.expr->folds.empty();
 }
 
-static bool mayWait(Stmt &s, llvm::function_ref<bool(const Expr &)> isHarmless) {
+static bool mayWait(Stmt &s, bool unawareIsHarmless, llvm::function_ref<bool(const Expr &)> isHarmless) {
   auto impure = [&](const ExprRef &e) {
     bool isCall = e->kind == ExprKind::Call || e->kind == ExprKind::Opaque;
-    return (isCall && !e->pure && !isHarmless(*e)) ||
+    return (isCall && !e->pure && !isHarmless(*e) && !(unawareIsHarmless && e->isUnaware)) ||
            (e->type.isVolatile && e->kind != ExprKind::Var); // how threads wait for each other
   };
   return anyStmt(s, [&](const Stmt &t) {
     auto isImpure = [&](const ExprRef &e) { return anyNode(e, impure); };
-    return t.kind == StmtKind::Barrier || (t.kind == StmtKind::Opaque && t.mayBarrier) ||
+    return t.kind == StmtKind::Barrier ||
+           (t.kind == StmtKind::Opaque && t.mayBarrier && !(unawareIsHarmless && t.isUnaware)) ||
            (isAtomicUpdate(t) ? llvm::any_of(t.expr->args, isImpure) : anyOwn(t, isImpure));
   });
 }
 
 bool hasBarrier(Stmt &s) {
-  return mayWait(s, [](const Expr &) { return false; });
+  return mayWait(s, false, [](const Expr &) { return false; });
 }
 
-bool threadsMayMeet(Stmt &s, bool wholeThreads) {
+bool threadsMayMeet(Stmt &s, Kept kept) {
   bool waits = anyStmt(s, [](const Stmt &t) {
     return isLoop(t) && !asCountedLoop(const_cast<Stmt &>(t)) && !asStridedLoop(const_cast<Stmt &>(t)) &&
            anyExpr(t, [](const ExprRef &e) { return e->isAtomic; });
   });
-  return mayWait(s, [&](const Expr &e) {
-    return e.isConfined || (wholeThreads && !waits && e.kind == ExprKind::Call && e.isAtomic);
+  return mayWait(s, kept == Kept::Statements, [&](const Expr &e) {
+    return e.isConfined || (kept != Kept::Nothing && !waits && e.kind == ExprKind::Call && e.isAtomic);
   });
 }
 

@@ -82,14 +82,19 @@ static int firstThreadAxis(const ExprRef &e) {
   return -1;
 }
 
-/// Replaces locals that only rename an index (int tx = threadIdx.x;) by the index itself.
+/// Replaces locals that only rename an index (int tx = threadIdx.x;) or where a block begins (int first = blockIdx.x *
+/// blockDim.x;) by what they stand for.
 static void propagateIndexCopies(Kernel &kernel) {
   KernelModel model(kernel);
   std::map<std::string, ExprRef> copies;
+  auto isIndex = [](const ExprRef &e) { return stripCasts(e)->kind == ExprKind::Builtin; };
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind == StmtKind::Decl && model.singleAssignment(s.text) && s.type.isInt() && s.type.bytes >= 4 &&
-        stripCasts(s.expr)->kind == ExprKind::Builtin)
-      copies[s.text] = asInteger(s.type, stripCasts(s.expr));
+    if (s.kind != StmtKind::Decl || !model.singleAssignment(s.text) || !s.type.isInt() || s.type.bytes < 4)
+      return;
+    const ExprRef value = substitute(s.expr, copies), e = stripCasts(value);
+    if (isIndex(e) || (isBinary(e, "*") && e->type.bytes == 4 && isIndex(e->args[0]) && isIndex(e->args[1]) &&
+                       blockOffsetAxis(e, {0, 0, 0}) >= 0))
+      copies[s.text] = asInteger(s.type, e);
   });
   auto names = llvm::make_first_range(copies);
   if (copies.empty() || opaqueMentions(*kernel.body, {names.begin(), names.end()}))
@@ -235,7 +240,39 @@ void optiml::pairAxes(KernelState &state, Kernel &kernel) {
   substitute(*kernel.body, names);
 }
 
+/// max(first, 0), where `first` is made of indices: that it is not negative holds for launches whose indices fit.
+static void dropNeedlessBounds(KernelState &state, Kernel &kernel) {
+  std::set<unsigned> axes;
+  auto isCount = [&](const ExprRef &e) {
+    std::set<unsigned> found;
+    bool good = true;
+    walk(e, [&](const ExprRef &n) {
+      good &= n->kind == ExprKind::Builtin || isBinary(n, "+") || isBinary(n, "*") ||
+              (n->kind == ExprKind::Cast && n->type.isInt() && n->type.bytes >= 4);
+      if (n->kind == ExprKind::Builtin)
+        found.insert(unsigned(n->text.back() - 'x'));
+    });
+    good &= blockOffsetAxis(e, {0, 0, 0}) >= 0 || stripCasts(e)->kind == ExprKind::Builtin;
+    if (good)
+      axes.merge(found);
+    return good;
+  };
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+    const bool isMax =
+        e->kind == ExprKind::Call && e->isLibrary && e->text == "max" && e->args.size() == 2 && e->type.isInt();
+    for (unsigned side = 0; isMax && side < 2; ++side)
+      if (auto bound = constantValue(e->args[1 - side]);
+          bound && *bound <= 0 && e->args[side]->type.isSigned && isCount(e->args[side]))
+        return asInteger(e->type, stripCasts(e->args[side]));
+    return nullptr;
+  });
+  for (unsigned axis : axes)
+    state.require(threadsAlong(axis) + " <= " + std::to_string(INT32_MAX), "indices are not negative");
+}
+
 void optiml::adoptPlainIndices(KernelState &state, Kernel &kernel) {
+  propagateIndexCopies(kernel);
+  dropNeedlessBounds(state, kernel);
   pairAxes(state, kernel);
   flattenGrid(state, kernel);
   separateBlocks(state, kernel);

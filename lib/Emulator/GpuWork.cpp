@@ -85,6 +85,9 @@ static std::set<const BasicBlock *> reachable(const BasicBlock *side, const Basi
 }
 
 bool GpuWork::onlyBy(const BasicBlock *side, const BasicBlock *branch) const {
+  constexpr size_t mostBlocks = 4096; // it is asked for every branch
+  if (branch->getParent()->size() > mostBlocks)
+    return false;
   std::set<const BasicBlock *> blocks = reachable(side, branch);
   for (const BasicBlock *other : successors(branch))
     if (other != side)

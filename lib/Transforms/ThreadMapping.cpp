@@ -150,10 +150,10 @@ bool optiml::usesGlobalIndex(const Kernel &kernel, unsigned axis) {
 }
 
 /// The innermost statement by which threads may meet, if `s` holds any.
-static const Stmt &meetingIn(const Stmt &s, bool wholeThreads) {
+static const Stmt &meetingIn(const Stmt &s, Kept kept) {
   for (const StmtRef &child : s.body)
-    if (threadsMayMeet(*child, wholeThreads))
-      return meetingIn(*child, wholeThreads);
+    if (threadsMayMeet(*child, kept))
+      return meetingIn(*child, kept);
   return s;
 }
 
@@ -170,10 +170,10 @@ static std::string nameOfMeeting(const Stmt &s) {
   return result.empty() ? "text that is kept as it is" : result;
 }
 
-llvm::Error optiml::requireApart(const Kernel &kernel, bool wholeThreads) {
+llvm::Error optiml::requireApart(const Kernel &kernel, Kept kept) {
   static constexpr llvm::StringLiteral why = "the kernel's threads work together, or wait for each other";
-  if (threadsMayMeet(*kernel.body, wholeThreads)) {
-    const Stmt &s = meetingIn(*kernel.body, wholeThreads);
+  if (threadsMayMeet(*kernel.body, kept)) {
+    const Stmt &s = meetingIn(*kernel.body, kept);
     return notApplicable("{0}: {1} (line {2})", why, nameOfMeeting(s), s.line);
   }
   std::string shared;
@@ -182,7 +182,7 @@ llvm::Error optiml::requireApart(const Kernel &kernel, bool wholeThreads) {
 }
 
 llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, unsigned axes, int64_t threads,
-                                                           bool batches, bool wholeThreads) {
+                                                           bool batches, Kept kept) {
   if (state.isPinned())
     return notApplicable("{0}", shapeIsFixed);
   if (state.tree->maxThreads && threads > state.tree->maxThreads)
@@ -190,7 +190,7 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
   auto kernel = state.tree->clone();
   if (llvm::Error e = requireConstantParameters(*kernel))
     return std::move(e);
-  if (llvm::Error e = requireApart(*kernel, wholeThreads))
+  if (llvm::Error e = requireApart(*kernel, kept))
     return std::move(e);
   if (llvm::Error e = removeReturns(*kernel->body))
     return std::move(e);
@@ -208,9 +208,9 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
 }
 
 /// Leaves the axes as globalIdx.a. NotApplicable where the kernel depends on its own block shape.
-static llvm::Expected<std::array<AxisUse, 3>> normalizeAxes(KernelState &state, Kernel &kernel, bool wholeThreads) {
+static llvm::Expected<std::array<AxisUse, 3>> normalizeAxes(KernelState &state, Kernel &kernel, Kept kept) {
   std::array<int64_t, 3> pinned = state.pinnedBlock();
-  if (llvm::Error e = requireApart(kernel, wholeThreads))
+  if (llvm::Error e = requireApart(kernel, kept))
     return std::move(e);
   if (!pinned[0])
     adoptPlainIndices(state, kernel);
@@ -293,7 +293,7 @@ static llvm::Error setGeometry(KernelState &state, const KernelModel &model, con
 
 llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
                                  const std::array<CopyAxis, 3> &copies, const MergeCopies &merge) {
-  auto uses = normalizeAxes(state, kernel, /*wholeThreads=*/!merge);
+  auto uses = normalizeAxes(state, kernel, merge ? Kept::Nothing : Kept::Order);
   if (!uses)
     return uses.takeError();
   auto loops = loopsOverCopies(kernel, *uses, shape, copies);

@@ -4,6 +4,7 @@
 
 #include "Distribute.h"
 #include "optiml/Analysis/KernelState.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Transforms/Transform.h"
 
@@ -17,9 +18,9 @@ using MergeCopies = std::function<llvm::Error(KernelState &state, Kernel &kernel
 llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
                          const std::array<CopyAxis, 3> &copies, const MergeCopies &merge = nullptr);
 
-/// NotApplicable, with the place, where threads of the kernel wait for each other or share memory. `wholeThreads`: as
-/// for threadsMayMeet.
-llvm::Error requireApart(const Kernel &kernel, bool wholeThreads = false);
+/// NotApplicable, with the place, where threads of the kernel wait for each other or share memory. `kept`: as for
+/// threadsMayMeet.
+llvm::Error requireApart(const Kernel &kernel, Kept kept = Kept::Nothing);
 
 /// A copy of the kernel for a transform that gives its threads' work to others: NotApplicable unless the kernel uses
 /// its first `axes` axes through their global indices (globalIdx.a in the copy) and no others (with `batches`, others
@@ -27,7 +28,7 @@ llvm::Error requireApart(const Kernel &kernel, bool wholeThreads = false);
 /// blocks of `threads` threads. Early returns are guards. A kernel without any index is taken for the work of one
 /// thread, with a condition in `state`.
 llvm::Expected<std::shared_ptr<Kernel>> remappable(KernelState &state, unsigned axes, int64_t threads,
-                                                   bool batches = false, bool wholeThreads = false);
+                                                   bool batches = false, Kept kept = Kept::Nothing);
 
 /// Where the source writes the block's extents as constants ("blockIdx.x * 128 + threadIdx.x"), puts blockDim there,
 /// under the condition that the launch has blocks of the captured shape.

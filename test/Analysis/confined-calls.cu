@@ -3,6 +3,8 @@
 // RUN: %opt --passes='block-shape[walk]{x=128,y=1};coarsen[walk]{style=strided,x=2,y=1}' %s | %check=WALK
 // RUN: %opt --passes='grid-stride[walk]{x=128}' %s | %check=STRIDE
 // RUN: %opt --passes='block-shape[append]{x=128,y=1};coarsen[append]{style=strided,x=2,y=1}' %s | %check=APPEND
+// RUN: %refused --passes='block-shape[common]{x=128,y=1};coarsen[common]{style=strided,x=2,y=1}' %s 2>&1 | %check=COMMON
+// RUN: %refused --passes='block-shape[tabled]{x=128,y=1};coarsen[tabled]{style=strided,x=2,y=1}' %s 2>&1 | %check=TABLED
 // RUN: optiml-opt --list-sites %s 2>&1 | %check=SITES
 
 struct Generator {
@@ -41,9 +43,8 @@ __global__ void walk(float *__restrict__ out, int n, int steps) {
 // STRIDE-NEXT: Generator g;
 // STRIDE: draw(&g)
 
-// Here it reaches what other threads see.
-// SITES: note: {{.*}}confined-calls.cu:[[#@LINE+2]]: common may only be tuned
-// SITES-SAME: a call of 'draw' (line [[#@LINE+4]])
+// Here it reaches what other threads see. It may still be called in a loop, as it is.
+// COMMON: a call of 'draw' (line [[#@LINE+4]])
 __global__ void common(float *__restrict__ out, Generator *all, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
@@ -112,8 +113,7 @@ __global__ void looksWithin(float *out, int n) {
   addLane(&x);
   out[i] = x;
 }
-// SITES: note: {{.*}}: tabled may only be tuned
-// SITES-SAME: a call of 'bump'
+// TABLED: a call of 'bump'
 __global__ void tabled(float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n)

@@ -18,17 +18,17 @@
 // RUN: %verify=%t.cu %s -- 300
 //
 // What stays a call, and what then stands in the way:
-// RUN: %refused --passes='grid-stride[recursive]' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='grid-stride[address]' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='grid-stride[jumps]' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='grid-stride[variadic]' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='grid-stride[wakeful]' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='grid-stride[assembly]' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='grid-stride[lasting]' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='grid-stride[inLoop]' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='grid-stride[sometimes]' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='grid-stride[overtakes]' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='grid-stride[moving]' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[recursive/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[address/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[jumps/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[variadic/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[wakeful/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[assembly/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[lasting/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[inLoop/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[sometimes/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[overtakes/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[moving/k]{blocks=4}' %s 2>&1 | %check=REFUSED
 // REFUSED: the kernel's threads work together, or wait for each other
 #include <cstdio>
 #include <cstdlib>

@@ -30,12 +30,19 @@ public:
   /// Of such a function, and each argument is a value or leads to a local variable that is no pointer. Default
   /// arguments are constants.
   bool isConfined(const clang::CallExpr &call);
+  /// It neither asks which thread runs it, nor meets or waits for others, nor updates by atomic operations: any thread
+  /// may run it in this one's place. It may read and write whatever it likes.
+  bool isUnaware(const clang::FunctionDecl *function);
+  /// Of such a function, and its default arguments are constants.
+  bool isUnaware(const clang::CallExpr &call);
+  /// The same of a statement of a kernel, which control enters at its begin and leaves at its end.
+  bool isUnaware(const clang::Stmt &s);
   /// Assembly in CUDA's own headers that computes its outputs from its inputs.
   bool isInstruction(const clang::GCCAsmStmt &s) const;
 
 private:
   clang::ASTContext &ast;
-  std::map<const clang::FunctionDecl *, bool> known, confined;
+  std::map<const clang::FunctionDecl *, bool> known, confined, unaware;
 };
 
 /// In one of CUDA's headers for numbers of 16 bits.

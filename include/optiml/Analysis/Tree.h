@@ -84,6 +84,7 @@ struct Expr {
   bool isLibrary = false;      ///< Call: a function of CUDA's or the standard library's headers
   bool pure = true;            ///< Call, Opaque: neither writes memory nor reads what another thread may write
   bool isConfined = false; ///< Call, not pure: it uses and changes only what its arguments lead to: the thread's own
+  bool isUnaware = false;  ///< Call, Opaque, not pure: any thread may run it in this one's place
   unsigned line = 0;       ///< in the user's source; 0: made by OptiML
 };
 
@@ -109,7 +110,8 @@ struct Stmt {
   bool isShared = false, isExtern = false;
   unsigned align = 0;          ///< Decl: __align__, 0 for none
   std::set<std::string> names; ///< Opaque
-  bool mayBarrier = false;     ///< Opaque: may hold a barrier or warp operation
+  bool mayBarrier = false;     ///< Opaque: may hold a barrier or warp operation, or write memory
+  bool isUnaware = false;      ///< Opaque: any thread may run it in this one's place
 };
 
 struct Param {
@@ -260,8 +262,7 @@ std::vector<ExprRef> indicesOf(const ExprRef &e);
 /// The terms of a && b && c, of a + b + c, ….
 std::vector<ExprRef> operandsOf(const ExprRef &e, std::string_view op);
 std::set<std::string> namesDeclaredIn(const Stmt &s);
-/// How often variables are changed under `s`, or their addresses taken, and how often they are mentioned; opaque text
-/// aside.
+/// How often variables are changed under `s`, or their addresses taken, and mentioned; opaque text aside.
 std::map<std::string, unsigned> countChanges(const Stmt &s);
 std::map<std::string, unsigned> countMentions(const Stmt &s);
 
@@ -286,7 +287,6 @@ std::set<std::string> allNames(const Kernel &kernel);
 bool equal(const ExprRef &a, const ExprRef &b);
 bool equal(const Stmt &a, const Stmt &b);
 bool equal(const Kernel &a, const Kernel &b);
-
 /// C text of an expression.
 std::string str(const ExprRef &e);
 /// A kernel's parameters for those that print or call it.

@@ -10,9 +10,14 @@ namespace optiml {
 /// The kernel has shared memory, or something in it may synchronize.
 bool threadsWorkTogether(const Kernel &kernel);
 
-/// hasBarrier, but for calls that are confined to the thread's own variables. `wholeThreads`: each thread's work stays
-/// whole, and in order. The values of atomic operations may be used then, unless a thread waits for one in a loop.
-bool threadsMayMeet(Stmt &s, bool wholeThreads = false);
+/// What a mapping of threads leaves of each thread's work: nothing; that it is done whole, and in order; or all of its
+/// statements, as they are.
+enum class Kept { Nothing, Order, Statements };
+
+/// hasBarrier, but for calls that are confined to the thread's own variables. Where the order is kept, the values of
+/// atomic operations may be used, unless a thread waits for one in a loop. Where statements are, calls and verbatim
+/// text that any thread may run do no harm.
+bool threadsMayMeet(Stmt &s, Kept kept = Kept::Nothing);
 
 /// The variables that verbatim text or a confined call may change: whatever it mentions, or has pointers to.
 std::set<std::string> changedWithin(const Expr &e);

@@ -17,8 +17,11 @@
 // does not overflow. Under a guard `c * global index < U`, as of threads that have a piece of c elements each, the loop
 // ends at `U / c`, rounded up. Launches where the product could wrap around keep the original.
 //
-// Refuses: kernels that synchronize or use the old value of an atomic, other uses of the launch's axes, and effects
-// that nothing bounds.
+// What a thread does stays as it is, and in order. So calls and verbatim text may do what they like, if they neither
+// ask which thread runs them nor meet others; all that the kernel does then stands under one `if`.
+//
+// Refuses: kernels that synchronize, that wait in a loop for the value of an atomic, other uses of the launch's axes,
+// and effects that nothing bounds.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
@@ -51,7 +54,7 @@ public:
     if (x < 1 || x > state.hints.maxThreads || blocks < 1 || blocks > 1 << 20)
       return notApplicable("{0} blocks of {1} threads cannot be launched", blocks, x);
     KernelState result = state;
-    auto made = remappable(result, 1, x, /*batches=*/false, /*wholeThreads=*/true);
+    auto made = remappable(result, 1, x, /*batches=*/false, Kept::Statements);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
