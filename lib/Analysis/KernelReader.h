@@ -153,7 +153,9 @@ private:
   /// p.strides[2] with a constant index; null for all else.
   ExprRef elementOfParameter(const cl::ArraySubscriptExpr *x);
   /// __half, __nv_bfloat16, or a pair of them.
-  bool isHalf(cl::QualType type) const;
+  static bool isHalf(cl::QualType type);
+  /// Of what copies or moves objects: it does so bit by bit, as that of numbers of 16 bits and their pairs.
+  static bool copiesBits(const cl::CXXMethodDecl &method);
   /// (float)h, __half(x); null when it is no cast of such a number.
   ExprRef halfCast(const cl::ExplicitCastExpr *x);
   ExprRef halfConversion(const cl::CXXMemberCallExpr *x);

@@ -160,7 +160,7 @@ const cl::Expr *KernelReader::strip(const cl::Expr *e) {
       next = x->getExpr();
     else if (auto *x = llvm::dyn_cast<cl::CXXConstructExpr>(e); x && x->getNumArgs() == 1 &&
                                                                 x->getConstructor()->isCopyOrMoveConstructor() &&
-                                                                x->getConstructor()->isTrivial())
+                                                                copiesBits(*x->getConstructor()))
       next = x->getArg(0);
     if (next == e)
       return e;

@@ -12,11 +12,15 @@
 
 using namespace optiml;
 
-bool KernelReader::isHalf(cl::QualType type) const {
+bool KernelReader::isHalf(cl::QualType type) {
   static const llvm::StringSet<> names = {"__half", "__half2", "__nv_bfloat16", "__nv_bfloat162"};
   const cl::CXXRecordDecl *record = type.getNonReferenceType()->getAsCXXRecordDecl();
   return record && record->getIdentifier() && names.contains(record->getName()) &&
-         isHalfHeader(sm, record->getLocation());
+         isHalfHeader(record->getASTContext().getSourceManager(), record->getLocation());
+}
+
+bool KernelReader::copiesBits(const cl::CXXMethodDecl &method) {
+  return method.isTrivial() || isHalf(method.getASTContext().getCanonicalTagType(method.getParent()));
 }
 
 bool optiml::isHalfHeader(const cl::SourceManager &sm, cl::SourceLocation loc) {

@@ -188,7 +188,8 @@ ExprRef KernelReader::construction(const cl::CXXConstructExpr *x) {
   const cl::CXXConstructorDecl *constructor = x->getConstructor();
   const cl::CXXRecordDecl *record = constructor->getParent();
   bool named = record->getIdentifier() && !record->isLambda() && !record->isUnion();
-  if (!x->getType()->isRecordType() || !named || !record->isTriviallyCopyable() || x->isStdInitListInitialization() ||
+  const bool isValue = record->isTriviallyCopyable() || isHalf(x->getType());
+  if (!x->getType()->isRecordType() || !named || !isValue || x->isStdInitListInitialization() ||
       constructor->getAccess() != cl::AS_public || !purity.isPure(constructor))
     return nullptr;
   std::vector<ExprRef> args;
@@ -214,7 +215,7 @@ ExprRef KernelReader::aggregate(const cl::ExplicitCastExpr *x) {
 
 ExprRef KernelReader::recordAssignment(const cl::CXXOperatorCallExpr *x) {
   auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(x->getDirectCallee());
-  if (!method || !(method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator()) || !method->isTrivial())
+  if (!method || !(method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator()) || !copiesBits(*method))
     return nullptr;
   ExprRef target = expression(x->getArg(0)), value = expression(x->getArg(1));
   bool list = value->kind == ExprKind::InitList && !method->getParent()->isAggregate();

@@ -210,10 +210,22 @@ void KernelReader::removeUnusedClosures(Kernel &kernel) {
   }
 }
 
+/// "union { float f; unsigned u; } v;": Clang prints the variable without its class.
+static bool declaresUnnamedClass(const cl::Stmt *s) {
+  auto *declares = llvm::dyn_cast<cl::DeclStmt>(s);
+  return declares && llvm::any_of(declares->decls(), [](const cl::Decl *decl) {
+           auto *tag = llvm::dyn_cast<cl::TagDecl>(decl);
+           return tag && !tag->getIdentifier();
+         });
+}
+
 void KernelReader::opaqueStmt(const cl::Stmt *source, std::vector<StmtRef> &out) {
   StmtRef s = newStmt(StmtKind::Opaque, source);
   llvm::raw_string_ostream os(s->text);
-  source->printPretty(os, nullptr, policy);
+  if (declaresUnnamedClass(source))
+    os << cl::Lexer::getSourceText(cl::CharSourceRange::getTokenRange(source->getSourceRange()), sm, ast.getLangOpts());
+  else
+    source->printPretty(os, nullptr, policy);
   while (!s->text.empty() && s->text.back() == '\n')
     s->text.pop_back();
   if (llvm::isa<cl::Expr>(source))

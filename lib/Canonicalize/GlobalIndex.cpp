@@ -242,6 +242,12 @@ void optiml::pairAxes(KernelState &state, Kernel &kernel) {
 
 /// max(first, 0), where `first` is made of indices: that it is not negative holds for launches whose indices fit.
 static void dropNeedlessBounds(KernelState &state, Kernel &kernel) {
+  auto isMax = [](const ExprRef &e) {
+    return e->kind == ExprKind::Call && e->isLibrary && e->text == "max" && e->args.size() == 2 && e->type.isInt();
+  };
+  if (!anyExpr(*kernel.body, isMax))
+    return;
+  propagateIndexCopies(kernel);
   std::set<unsigned> axes;
   auto isCount = [&](const ExprRef &e) {
     std::set<unsigned> found;
@@ -258,9 +264,7 @@ static void dropNeedlessBounds(KernelState &state, Kernel &kernel) {
     return good;
   };
   rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
-    const bool isMax =
-        e->kind == ExprKind::Call && e->isLibrary && e->text == "max" && e->args.size() == 2 && e->type.isInt();
-    for (unsigned side = 0; isMax && side < 2; ++side)
+    for (unsigned side = 0; isMax(e) && side < 2; ++side)
       if (auto bound = constantValue(e->args[1 - side]);
           bound && *bound <= 0 && e->args[side]->type.isSigned && isCount(e->args[side]))
         return asInteger(e->type, stripCasts(e->args[side]));
@@ -271,7 +275,6 @@ static void dropNeedlessBounds(KernelState &state, Kernel &kernel) {
 }
 
 void optiml::adoptPlainIndices(KernelState &state, Kernel &kernel) {
-  propagateIndexCopies(kernel);
   dropNeedlessBounds(state, kernel);
   pairAxes(state, kernel);
   flattenGrid(state, kernel);

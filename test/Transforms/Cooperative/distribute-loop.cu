@@ -32,7 +32,7 @@ __global__ void softmax(const float *x, float *y, int rows, int cols) {
 }
 // BLOCK: plan softmax: {{.*}}<<<(grid.x * block.x, 1, 1), (128, 1, 1), shared>>>
 // BLOCK: when cols <= 2147483519
-// BLOCK: when disjoint(x {{.*}}, y, 4 * (cols * rows))
+// BLOCK: when disjoint(x, 4 * {{.*}}, y, 4 * (cols * rows))
 // BLOCK: __launch_bounds__(128)
 // BLOCK: int row = blockIdx.x;
 // BLOCK: if (row < rows) {

@@ -63,10 +63,13 @@ __global__ void pairs(const float *a, float *b, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
     float2 *to = reinterpret_cast<float2 *>(b) + i;
-    float numbers[2];
-    *reinterpret_cast<float2 *>(numbers) = reinterpret_cast<const float2 *>(a)[i];
-    numbers[1] += numbers[0];
-    *to = *reinterpret_cast<float2 *>(numbers);
+    union {
+      float2 pair;
+      float numbers[2];
+    } v;
+    v.pair = reinterpret_cast<const float2 *>(a)[i];
+    v.numbers[1] += v.numbers[0];
+    *to = v.pair;
   }
 }
 
