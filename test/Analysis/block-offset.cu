@@ -1,6 +1,7 @@
 // Where a block begins may be a variable of its own, bounded needlessly; conditions may be joined by & and |.
 // RUN: %opt --passes='grid-stride[first]{x=256,blocks=8}' %s | %check=FIRST
 // RUN: %plan --passes='block-shape[stencil]{x=32,y=4};stage-window[stencil:in]' %s | %check=STENCIL
+// RUN: %plan --passes='block-shape[overlapping]{x=32,y=4};stage-window[overlapping:in]' %s | %check=APART
 // RUN: %opt --passes='block-shape[ring]{x=64,y=1};coarsen[ring]{x=2,y=1}' %s | %check=RING
 // RUN: %refused --passes='grid-stride[later]{x=256,blocks=8}' %s 2>&1 | %check=LATER
 // RUN: optiml-opt --reread --emit --passes='grid-stride[first]{x=256,blocks=8};block-shape[stencil]{x=32,y=4};stage-window[stencil:in];block-shape[ring]{x=64,y=1};coarsen[ring]{x=2,y=1}' %s > %t.cu
@@ -22,11 +23,21 @@ __global__ void first(const float *in, float *out, int n) {
 
 // STENCIL: // when grid.x * block.x <= 2147483647
 // STENCIL: in_window[6][36]
-__global__ void stencil(const float *in, float *out, int width, int height) {
+__global__ void stencil(const float *__restrict__ in, float *__restrict__ out, int width, int height) {
   int dx = (int)(blockDim.x), dy = (int)blockDim.y;
   int x0 = (int)(blockIdx.x) * dx, y0 = (int)blockIdx.y * dy;
   int x = max(x0, 0) + (int)threadIdx.x, y = max(0, y0) + (int)(threadIdx.y);
   if (x >= 1 & y >= 1 & x < width - 1 & y < height - 1)
+    out[y * width + x] =
+        in[y * width + x - 1] + in[y * width + x + 1] + in[(y - 1) * width + x] + in[(y + 1) * width + x];
+}
+
+// Of the ends of what is touched, those that another one covers are not compared.
+// APART: // when disjoint(in + 4 * min(-1, -width), 4 * (max({{[^()]*}}) - min(-1, -width)), out, 4 * ({{[^()]*}}))
+__global__ void overlapping(const float *in, float *out, int width, int height) {
+  int x0 = blockIdx.x * blockDim.x, y0 = blockIdx.y * blockDim.y;
+  int x = max(x0, 0) + threadIdx.x, y = max(y0, 0) + threadIdx.y;
+  if (x >= 1 && y >= 1 && x < width - 1 && y < height - 1)
     out[y * width + x] =
         in[y * width + x - 1] + in[y * width + x + 1] + in[(y - 1) * width + x] + in[(y + 1) * width + x];
 }

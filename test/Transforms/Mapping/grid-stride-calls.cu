@@ -23,6 +23,7 @@ __device__ void fill(int table[8][3], int r, int g, int b, int at) {
   table[at][2] = b;
 }
 __device__ void paint(int angle, unsigned char *pixel) {
+  static_assert(sizeof(int) == 4, "angles have 32 bits");
   int table[8][3], at = 0;
   for (int i = 0; i < 4; i++)
     fill(table, 255, 60 * i, 0, at++);
