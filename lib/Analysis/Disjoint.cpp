@@ -137,7 +137,7 @@ namespace {
 
 /// Element indices [low, end) of an array over the whole launch, as text for IntExpr.
 struct Range {
-  std::vector<std::string> low, end; ///< one an access
+  std::vector<std::string> low, end; ///< of which the least, and the greatest, count
   std::set<std::string> nonNegative; ///< strides that must be >= 0: parameters, and sums of them
   unsigned bytes = 0;
 };
@@ -210,7 +210,8 @@ static bool neverNegative(const Poly &p, const std::set<std::string> &natural) {
   return llvm::all_of(above.terms, [](const auto &term) { return term.second >= 0; });
 }
 
-/// Of these the ones below (or, with `from` = -1, above) which no other always lies. Nothing: there are too many.
+/// Of these, which conditions can name, the ones below (or, with `from` = -1, above) which no other always lies.
+/// Nothing: there are too many.
 static std::optional<std::vector<std::string>> extremes(const KernelModel &model, const std::vector<Poly> &places,
                                                         int64_t from, const std::set<std::string> &natural) {
   constexpr size_t most = 6; // each doubles the text that compares them
@@ -222,13 +223,11 @@ static std::optional<std::vector<std::string>> extremes(const KernelModel &model
     llvm::erase_if(left, [&](const Poly &other) { return covers(place, other); });
     left.push_back(place);
   }
+  if (left.size() > most)
+    return std::nullopt;
   std::vector<std::string> texts;
-  for (const Poly &place : left) {
-    auto text = originalPlanText(model, place);
-    if (!text || left.size() > most)
-      return std::nullopt;
-    texts.push_back(*text);
-  }
+  for (const Poly &place : left)
+    texts.push_back(*originalPlanText(model, place));
   return texts;
 }
 

@@ -382,3 +382,10 @@ ExprRef optiml::pointedTo(const ExprRef &pointer) {
   auto [base, offset] = splitPointer(pointer);
   return offset && base->type.pointee ? subscript(base, offset, *base->type.pointee) : pointer;
 }
+
+ExprRef optiml::placeAt(const ExprRef &pointer) {
+  ExprRef place = pointedTo(pointer);
+  if (place != pointer)
+    return place;
+  return pointer->type.pointee ? subscript(pointer, intLit(0), *pointer->type.pointee) : nullptr;
+}

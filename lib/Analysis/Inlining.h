@@ -53,6 +53,8 @@ std::pair<ExprRef, ExprRef> splitPointer(const ExprRef &e);
 ExprRef joinOffsets(const ExprRef &offset, const ExprRef &index);
 /// What a pointer leads to, where that can be said without following it: &a, or p + i. Else the pointer itself.
 ExprRef pointedTo(const ExprRef &pointer);
+/// The same, or pointer[0]; null where what it leads to has no type.
+ExprRef placeAt(const ExprRef &pointer);
 /// The variable that holds the place; empty when a pointer leads to it.
 std::string placeRoot(const ExprRef &place);
 

@@ -47,7 +47,7 @@ static bool leadsTo(const Expr *e, llvm::function_ref<bool(const VarDecl &)> isM
 }
 
 namespace {
-/// What no function does that is pure, or confined; the rest is for those derived to say.
+/// What no text does that is pure, confined or unaware; the rest is for those derived to say.
 class EffectCheck : public DynamicRecursiveASTVisitor {
 public:
   bool good = true;

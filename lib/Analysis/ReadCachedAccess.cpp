@@ -20,10 +20,7 @@ static bool isOneOf(const cl::CallExpr *x, const cl::SourceManager &sm, const ll
 
 ExprRef KernelReader::pointedToBy(const cl::Expr *pointer) {
   ExprRef address = expression(pointer);
-  if (!address->type.pointee || !wholeTree(address))
-    return nullptr;
-  ExprRef place = pointedTo(address);
-  return place != address ? place : subscript(address, intLit(0), *address->type.pointee);
+  return address->type.pointee && wholeTree(address) ? placeAt(address) : nullptr;
 }
 
 ExprRef KernelReader::cachedLoad(const cl::CallExpr *x) {

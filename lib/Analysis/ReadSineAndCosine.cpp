@@ -38,10 +38,8 @@ bool KernelReader::sineAndCosine(const cl::CallExpr *x, std::vector<StmtRef> &ou
   ExprRef angle = converted(hoisted(x->getArg(0), before), type), places[2];
   for (unsigned i : {0, 1}) {
     ExprRef pointer = inPlace(x->getArg(i + 1));
-    places[i] = pointedTo(pointer);
-    if (places[i] == pointer && pointer->type.pointee)
-      places[i] = subscript(pointer, intLit(0), *pointer->type.pointee);
-    if (!isSteady(places[i]) || !wholeTree(places[i]) ||
+    places[i] = placeAt(pointer);
+    if (!places[i] || !isSteady(places[i]) || !wholeTree(places[i]) ||
         !ast.hasSameUnqualifiedType(x->getArg(i + 1)->getType()->getPointeeType(), type))
       return false;
   }

@@ -250,18 +250,11 @@ static void dropNeedlessBounds(KernelState &state, Kernel &kernel) {
   propagateIndexCopies(kernel);
   std::set<unsigned> axes;
   auto isCount = [&](const ExprRef &e) {
-    std::set<unsigned> found;
-    bool good = true;
-    walk(e, [&](const ExprRef &n) {
-      good &= n->kind == ExprKind::Builtin || isBinary(n, "+") || isBinary(n, "*") ||
-              (n->kind == ExprKind::Cast && n->type.isInt() && n->type.bytes >= 4);
-      if (n->kind == ExprKind::Builtin)
-        found.insert(unsigned(n->text.back() - 'x'));
-    });
-    good &= blockOffsetAxis(e, {0, 0, 0}) >= 0 || stripCasts(e)->kind == ExprKind::Builtin;
-    if (good)
-      axes.merge(found);
-    return good;
+    const ExprRef plain = stripCasts(e);
+    const int axis = plain->kind == ExprKind::Builtin ? plain->text.back() - 'x' : blockOffsetAxis(plain, {0, 0, 0});
+    if (axis >= 0)
+      axes.insert(unsigned(axis));
+    return axis >= 0;
   };
   rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
     for (unsigned side = 0; isMax(e) && side < 2; ++side)

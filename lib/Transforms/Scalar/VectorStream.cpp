@@ -21,15 +21,12 @@ static Type bitsType(unsigned bytes) {
 /// Numbers of a vector that has more of them than members: these are words, and several numbers share one.
 static unsigned numbersOfWord(const Type &number, int64_t together) { return together > 4 ? 4 / number.bytes : 1; }
 
-static ExprRef memberOf(const ExprRef &vector, unsigned place, Type type) {
-  return memberExpr(vector, std::string(1, "xyzw"[place]), std::move(type));
-}
-
 ExprRef VectorStream::fromVector(const ExprRef &vector, unsigned place) const {
   const std::string half = halfName(number);
   const Type plain = half.empty() ? number : bitsType(2);
   const unsigned perWord = numbersOfWord(number, together), bits = 8 * number.bytes * (place % perWord);
-  ExprRef value = memberOf(vector, place / perWord, perWord > 1 ? Type::makeUnsigned() : plain);
+  const std::string member(1, "xyzw"[place / perWord]);
+  ExprRef value = memberExpr(vector, member, perWord > 1 ? Type::makeUnsigned() : plain);
   if (perWord > 1)
     value = castTo(plain, bits ? binary(">>", value, intLit(bits)) : value);
   return half.empty() ? value : callOf("__ushort_as_" + half, {value}, number, /*pure=*/true);

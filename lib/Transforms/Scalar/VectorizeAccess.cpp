@@ -35,7 +35,6 @@
 #include "Transforms.h"
 #include "VectorStream.h"
 #include "optiml/Analysis/Bounds.h"
-#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 
