@@ -284,6 +284,9 @@ llvm::Expected<SearchState> KernelSpace::apply(const SearchState &state, const A
     next->tree = std::move(tree);
   }
   requireRoom(*next);
+  if (checkRewrite && !isText) // the author of a text is told when it has run nowhere
+    if (llvm::Error e = checkRewrite(next->rewrite))
+      return std::move(e);
   auto variant = std::make_shared<TreeVariant>(from);
   variant->kernels.at(*kernel) = *next;
   variant->recipe.push_back(action);

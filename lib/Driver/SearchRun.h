@@ -32,7 +32,8 @@ SearchKey searchKeyOf(const OwnFlags &flags, const CompileOptions &options, cons
 extern const char *const searchVersion;
 
 /// The kernels that the program launches and the flags ask for, with what is known of their launches. Names those that
-/// cannot be read in notes on standard error; an error when none is left.
+/// cannot be read in notes on standard error; an error when none is left. Actions after which a kernel would run for no
+/// launch are left out; `launched` outlives the space.
 llvm::Expected<std::unique_ptr<KernelSpace>> createSearchSpace(const SearchTask &task, const Program &device,
                                                                const Workload &launched);
 /// By symbol: what all launches of a kernel have in common, and the geometry of the heaviest one.

@@ -1,6 +1,7 @@
 //===- SearchSpace.cpp - what a search may rewrite ------------------------===//
 #include "SearchRun.h"
 #include "SourceRecipes.h"
+#include "optiml/Evaluate/Verify/SomeLaunch.h"
 #include "optiml/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 #include <regex>
@@ -55,5 +56,6 @@ llvm::Expected<std::unique_ptr<KernelSpace>> optiml::createSearchSpace(const Sea
     llvm::errs() << "optiml-clang: note: kernel " << skipped.kernel << " is left as it is: " << skipped.reason << "\n";
   if ((*space)->empty())
     return makeError("{0}: no kernel that the program launches can be rewritten", task.options.inputs.front());
+  (*space)->check([&launched](const KernelRewrite &rewrite) { return requireSomeLaunch(rewrite, launched); });
   return space;
 }

@@ -41,6 +41,8 @@ public:
          const std::function<LaunchHints(const KernelDecl &)> &hints);
   /// Lets replace-body actions take text from a table. Without it there is no such action.
   void acceptTexts(KernelTextRules rules) { textRules = std::move(rules); }
+  /// Leaves out actions after which `check` refuses the kernel's rewrite: because it would run for no launch, say.
+  void check(std::function<llvm::Error(const KernelRewrite &)> check) { checkRewrite = std::move(check); }
   /// The launches that a kernel's variants are tested on, as a condition: where text from outside may run.
   void setExercised(const std::string &kernel, const std::string &condition);
   /// The state of a kernel before any rewrite, or null.
@@ -65,6 +67,7 @@ private:
   llvm::Expected<KernelState> replaceKernelBody(const KernelState &state, const Action &action) const;
 
   KernelTextRules textRules;
+  std::function<llvm::Error(const KernelRewrite &)> checkRewrite;
   std::string path, text;
   bool setsAttributes = false; ///< the program may raise kernels' limits of shared memory
   std::map<std::string, KernelState> kernels;

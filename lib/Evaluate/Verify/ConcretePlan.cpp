@@ -1,5 +1,6 @@
 //===- ConcretePlan.cpp - launch plans made concrete ----------------------===//
 #include "ConcretePlan.h"
+#include "optiml/Evaluate/Verify/SomeLaunch.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Workload/Signature.h"
 #include "llvm/ADT/STLExtras.h"
@@ -113,6 +114,24 @@ std::optional<int64_t> Names::memberValue(const std::string &name, const MemberP
 }
 
 } // namespace
+
+llvm::Error optiml::requireSomeLaunch(const KernelRewrite &rewrite, const Workload &workload) {
+  std::string reason;
+  for (const LaunchImage &launch : workload.launches) {
+    if (launch.kernel != rewrite.originalSymbol)
+      continue;
+    llvm::Expected<ConcretePlan> plan = concretePlan(rewrite, launch);
+    if (plan)
+      return llvm::Error::success();
+    bool mayRunElsewhere = false;
+    llvm::handleAllErrors(
+        plan.takeError(), [&](const NotApplicable &e) { reason = e.message(); },
+        [&](const llvm::ErrorInfoBase &) { mayRunElsewhere = true; });
+    if (mayRunElsewhere) // something is wrong, which whoever runs it tells
+      return llvm::Error::success();
+  }
+  return reason.empty() ? llvm::Error::success() : notApplicable("it would run for no captured launch: {0}", reason);
+}
 
 llvm::Expected<ConcretePlan> optiml::concretePlan(const KernelRewrite &rewrite, const LaunchImage &launch) {
   Names names(rewrite, launch);

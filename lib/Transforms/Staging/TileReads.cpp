@@ -52,7 +52,7 @@ static llvm::Expected<std::vector<Runner>> runnersOf(const KernelModel &model, c
     auto trips = inner->tripCount(), lower = constantValue(inner->lower);
     if (trips && lower && (!strip || (*lower == 0 && inner->step == 1)))
       result.push_back({inner->var, *trips, *lower, inner->step});
-    else if (strip || index.mentions(inner->var))
+    else if (strip || model.dependsOn(index, {inner->var}))
       return notApplicable("an inner loop around {0} has no constant trip count{1} (line {2})", access.array,
                            strip ? " from 0" : "", s->line);
   }
@@ -95,7 +95,8 @@ static llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const Kerne
           return notApplicable("the index of {0} multiplies two varying values (line {1})", access.array,
                                access.stmt->line);
         runner = atom;
-      } else if (model.variesAtom(atom) & (AnyThread | FromMemory)) {
+      } else if (model.variesAtom(atom) & (AnyThread | FromMemory) ||
+                 llvm::any_of(model.atomNames(atom), [&](const auto &name) { return runs(name) != runners.end(); })) {
         return notApplicable("the index of {0} depends on '{1}', which is no affine index (line {2})", access.array,
                              atom, access.stmt->line);
       } else {
