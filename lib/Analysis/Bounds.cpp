@@ -236,7 +236,20 @@ std::optional<Poly> optiml::upperBoundOf(const KernelModel &model, const std::st
   return common->front();
 }
 
-/// Guards of the form scale * index < end, taken apart at "&&".
+/// The largest value of a sum of constants and counters, none of which is ever negative; nothing where it is not known.
+static std::optional<int64_t> mostOfCounters(const KernelModel &model, const Poly &sum) {
+  int64_t most = 0;
+  for (const auto &[monomial, coefficient] : sum.terms) {
+    auto loop = monomial.size() == 1 ? model.loopOf(monomial[0]) : std::nullopt;
+    auto end = loop && constantValue(loop->lower).value_or(-1) >= 0 ? constantValue(loop->upper) : std::nullopt;
+    if (coefficient < 0 || coefficient > UINT16_MAX || (!monomial.empty() && (!end || *end > UINT16_MAX)))
+      return std::nullopt;
+    most += monomial.empty() ? coefficient : coefficient * std::max<int64_t>(*end, 0);
+  }
+  return most;
+}
+
+/// Guards of the form scale * index < end, taken apart at "&&"; with counters and constants added, they say so besides.
 static void addScaledBounds(const KernelModel &model, const std::string &index, const ExprRef &condition,
                             std::vector<ScaledBound> &into) {
   if (condition->kind != ExprKind::Binary)
@@ -254,9 +267,11 @@ static void addScaledBounds(const KernelModel &model, const std::string &index, 
   Poly multiple = model.poly(low), end = model.poly(high);
   auto scale = multiple.coefficient(index);
   auto constant = scale ? scale->constant() : std::nullopt;
-  if (!constant || *constant < 2 || !(multiple == *scale * Poly::atom(index)) || !planText(model, end))
+  if (!constant || *constant < 2 || !planText(model, end))
     return;
-  into.push_back({*constant, condition, high});
+  const Poly rest = multiple - *scale * Poly::atom(index);
+  if (auto most = mostOfCounters(model, rest); most && *most <= *constant)
+    into.push_back({*constant, rest.constant() == 0 ? condition : nullptr, high});
 }
 
 std::optional<ScaledBound> optiml::scaledUpperBound(const KernelModel &model, unsigned axis) {
@@ -275,9 +290,13 @@ std::optional<ScaledBound> optiml::scaledUpperBound(const KernelModel &model, un
       common = bounds;
       continue;
     }
-    std::erase_if(*common, [&](const ScaledBound &b) {
-      return std::none_of(bounds.begin(), bounds.end(),
-                          [&](const ScaledBound &other) { return equal(b.guard, other.guard); });
+    std::erase_if(*common, [&](ScaledBound &b) {
+      auto same = llvm::find_if(bounds, [&](const ScaledBound &other) {
+        return b.scale == other.scale && model.poly(b.end) == model.poly(other.end) && b.end->type.sameNumber(other.end->type);
+      });
+      if (same != bounds.end() && !(b.guard && same->guard && equal(b.guard, same->guard)))
+        b.guard = nullptr;
+      return same == bounds.end();
     });
   }
   if (!common || common->empty())

@@ -40,25 +40,45 @@ static ExprRef asInteger(const Type &type, const ExprRef &e) {
   return cast;
 }
 
-/// blockIdx.a * blockDim.a (or the pinned extent): the axis, or -1.
-static int blockOffsetAxis(const ExprRef &term, const std::array<int64_t, 3> &block) {
+namespace {
+/// Where the blocks of an axis begin: blockIdx.axis * blockDim.axis * times.
+struct BlockOffset {
+  unsigned axis;
+  int64_t times;
+};
+} // namespace
+
+/// Recognizes blockIdx.a * blockDim.a, with the pinned extent in place of blockDim, or a multiple of it.
+static std::optional<BlockOffset> blockOffset(const ExprRef &term, const std::array<int64_t, 3> &block) {
   ExprRef e = stripCasts(term);
   for (unsigned axis = 0; axis < 3; ++axis) {
     std::string index = axisName("blockIdx", axis), extent = axisName("blockDim", axis);
     if (isBuiltin(e, index) && block[axis] == 1)
-      return int(axis);
+      return BlockOffset{axis, 1};
     if (!isBinary(e, "*"))
       continue;
     for (unsigned side = 0; side < 2; ++side) {
       ExprRef a = stripCasts(e->args[side]), b = stripCasts(e->args[1 - side]);
-      bool isIndex = isBuiltin(a, index);
+      if (!isBuiltin(a, index))
+        continue;
       auto constant = constantValue(b);
-      bool isExtent = isBuiltin(b, extent) || (constant && block[axis] && *constant == block[axis]);
-      if (isIndex && isExtent)
-        return int(axis);
+      if (isBuiltin(b, extent))
+        return BlockOffset{axis, 1};
+      if (constant && block[axis] && *constant > 0 && *constant % block[axis] == 0 &&
+          (*constant == block[axis] || e->type.bytes == term->type.bytes)) // a product of 32 bits may have wrapped
+        return BlockOffset{axis, *constant / block[axis]};
     }
   }
-  return -1;
+  return std::nullopt;
+}
+
+/// `e` is `name`, `times` times; small numbers, so that casts change nothing.
+static bool isMultipleOf(const ExprRef &e, const std::string &name, int64_t times) {
+  const ExprRef plain = stripCasts(e);
+  if (times == 1)
+    return isBuiltin(plain, name);
+  return times <= 1024 && isBinary(plain, "*") && isBuiltin(stripCasts(plain->args[0]), name) &&
+         constantValue(plain->args[1]) == times;
 }
 
 /// threadIdx.a == 0 && blockIdx.a == 0, or its contrary with != and ||: the first thread along that axis; -1 for
@@ -93,7 +113,7 @@ static void propagateIndexCopies(Kernel &kernel) {
       return;
     const ExprRef value = substitute(s.expr, copies), e = stripCasts(value);
     if (isIndex(e) || (isBinary(e, "*") && e->type.bytes == 4 && isIndex(e->args[0]) && isIndex(e->args[1]) &&
-                       blockOffsetAxis(e, {0, 0, 0}) >= 0))
+                       blockOffset(e, {0, 0, 0})))
       copies[s.text] = asInteger(s.type, e);
   });
   auto names = llvm::make_first_range(copies);
@@ -251,10 +271,12 @@ static void dropNeedlessBounds(KernelState &state, Kernel &kernel) {
   std::set<unsigned> axes;
   auto isCount = [&](const ExprRef &e) {
     const ExprRef plain = stripCasts(e);
-    const int axis = plain->kind == ExprKind::Builtin ? plain->text.back() - 'x' : blockOffsetAxis(plain, {0, 0, 0});
-    if (axis >= 0)
-      axes.insert(unsigned(axis));
-    return axis >= 0;
+    const auto offset = plain->kind == ExprKind::Builtin
+                            ? BlockOffset{unsigned(plain->text.back() - 'x'), 1}
+                            : blockOffset(plain, {0, 0, 0});
+    if (offset)
+      axes.insert(offset->axis);
+    return offset.has_value();
   };
   rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
     for (unsigned side = 0; isMax(e) && side < 2; ++side)
@@ -335,18 +357,17 @@ std::array<AxisUse, 3> optiml::normalizeGlobalIndex(Kernel &kernel, const std::a
       return nullptr;
     std::vector<ExprRef> terms = sumTerms(e);
     for (size_t i = 0; i < terms.size(); ++i) {
-      int axis = blockOffsetAxis(terms[i], block);
-      if (axis < 0)
+      auto offset = blockOffset(terms[i], block);
+      if (!offset || (offset->times > 1 && terms[i]->type.bytes != e->type.bytes))
         continue;
-      std::string thread = axisName("threadIdx", unsigned(axis));
+      std::string thread = axisName("threadIdx", offset->axis);
       for (size_t j = 0; j < terms.size(); ++j) {
-        ExprRef t = stripCasts(terms[j]);
-        if (!isBuiltin(t, thread))
+        if (!isMultipleOf(terms[j], thread, offset->times))
           continue;
-        auto index = std::make_shared<Expr>(*axisBuiltin("globalIdx", unsigned(axis)));
+        auto index = std::make_shared<Expr>(*axisBuiltin("globalIdx", offset->axis));
         index->type = e->type.bytes == 8 ? e->type : Type::makeUnsigned();
         index->line = e->line;
-        ExprRef sum = e->type.bytes == 4 ? asInteger(e->type, index) : index;
+        ExprRef sum = mul(e->type.bytes == 4 ? asInteger(e->type, index) : index, intLit(offset->times));
         for (size_t k = 0; k < terms.size(); ++k)
           if (k != i && k != j)
             sum = add(sum, terms[k]);

@@ -12,13 +12,14 @@ std::optional<Poly> globalUpperBound(const KernelModel &model, unsigned axis);
 /// The same for any index that threads have: "globalIdx.x", "blockIdx.y". `ofWrites`: reads may stand elsewhere.
 std::optional<Poly> upperBoundOf(const KernelModel &model, const std::string &index, bool ofWrites = false);
 
-/// Every effect stands under scale * globalIdx.a < end, where `guard` says just that; `end` has a type of its own.
+/// Every effect stands under scale * globalIdx.a < end; `end` has a type of its own. `guard` says just that; null where
+/// the effects have guards that say more.
 struct ScaledBound {
   int64_t scale = 1;
   ExprRef guard, end;
 };
-/// A bound on a multiple of the global index: "first = i * 16; if (first < n)". The product may wrap around in the type
-/// of its operands, which the caller has to exclude.
+/// A bound on a multiple of the global index: "first = i * 16; if (first < n)", or "first + 15 < n" and "first + lane <
+/// n". The product, and one more than it, may wrap around in the type of its operands, which the caller has to exclude.
 std::optional<ScaledBound> scaledUpperBound(const KernelModel &model, unsigned axis);
 
 /// Text of a polynomial for IntExpr: only integer parameters as atoms; nothing otherwise.

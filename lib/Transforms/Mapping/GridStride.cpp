@@ -12,7 +12,8 @@
 //   // when n <= grid.x * block.x
 //   // when n <= 2147213311
 //
-// Legal: as for `block-shape`, for the x axis alone. Every effect stands under `global index < U`, U being a polynomial
+// Legal: as for `block-shape`, for the x axis alone; after it (and `vectorize-access`, say) the blocks stay as they are.
+// Every effect stands under `global index < U`, U being a polynomial
 // of parameters, and the loop ends there. `U <= grid.x * block.x` is a condition, and so is that a counter of 32 bits
 // does not overflow. Under a guard `c * global index < U`, as of threads that have a piece of c elements each, the loop
 // ends at `U / c`, rounded up. Launches where the product could wrap around keep the original.
@@ -27,6 +28,7 @@
 #include "ThreadMapping.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
 #include <algorithm>
@@ -44,8 +46,10 @@ public:
     // Each block has the sums to combine that its threads will keep: fewer blocks, where these are many.
     static const std::vector<std::array<int64_t, 2>> few = {{256, 1}, {256, 2}, {512, 1}, {128, 2}, {256, 4}, {256, 8}};
     std::vector<Params> offers;
+    const int64_t fixed = state.pinnedBlock()[0];
     for (auto [x, blocks] : updatesOf(*state.tree->body) < 8 ? shapes : few)
-      offers.push_back({{"x", std::to_string(x)}, {"blocks", std::to_string(blocks * state.hints.multiprocessors)}});
+      if (!fixed || x == fixed)
+        offers.push_back({{"x", std::to_string(x)}, {"blocks", std::to_string(blocks * state.hints.multiprocessors)}});
     return kernelSite(*this, state, offers);
   }
 
@@ -54,7 +58,8 @@ public:
     if (x < 1 || x > state.hints.maxThreads || blocks < 1 || blocks > 1 << 20)
       return notApplicable("{0} blocks of {1} threads cannot be launched", blocks, x);
     KernelState result = state;
-    auto made = remappable(result, 1, x, /*batches=*/false, Kept::Statements);
+    auto made = state.isPinned() ? asPinned(result, x)
+                                 : remappable(result, 1, x, /*batches=*/false, Kept::Statements);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
@@ -113,6 +118,25 @@ public:
   }
 
 private:
+  /// The kernel over its global index, whose blocks have been fixed: they stay as they are.
+  static llvm::Expected<std::shared_ptr<Kernel>> asPinned(const KernelState &state, int64_t x) {
+    const std::array<int64_t, 3> shape = state.pinnedBlock();
+    if (shape != std::array<int64_t, 3>{x, 1, 1})
+      return notApplicable("the block shape is fixed already, and it is not {0} threads along x", x);
+    auto kernel = state.tree->clone();
+    if (llvm::Error e = requireConstantParameters(*kernel))
+      return std::move(e);
+    if (llvm::Error e = requireApart(*kernel, Kept::Statements))
+      return std::move(e);
+    if (llvm::Error e = removeReturns(*kernel->body))
+      return std::move(e);
+    const std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, shape);
+    if (!uses[0].global || llvm::any_of(uses, [](const AxisUse &use) { return use.other; }) || uses[1].global ||
+        uses[2].global)
+      return notApplicable("the kernel uses more than its global index along x");
+    return kernel;
+  }
+
   /// How many atomic updates a thread makes; loops of unknown length count as four iterations.
   static int64_t updatesOf(const Stmt &s) {
     int64_t result = isAtomicUpdate(s);

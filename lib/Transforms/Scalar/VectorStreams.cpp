@@ -28,8 +28,6 @@ public:
   llvm::Error run() {
     std::vector<std::string> arrays;
     for (const Access &access : model.accesses()) {
-      if (access.atomic)
-        return notApplicable("the kernel uses atomics (line {0})", access.stmt->line);
       if (access.space == Space::Global && !llvm::is_contained(arrays, access.array))
         arrays.push_back(access.array);
     }
@@ -69,7 +67,7 @@ private:
       const Access &access = model.accesses()[i];
       if (access.array != array)
         continue;
-      if (access.subscripts.size() != 1 || access.root->kind != ExprKind::Var || !model.stable(access.subscripts[0]) ||
+      if (access.atomic || access.subscripts.size() != 1 || access.root->kind != ExprKind::Var || !model.stable(access.subscripts[0]) ||
           access.node->kind != ExprKind::Subscript || !isVar(access.node->args[0], array) || !stream.describe(access))
         return std::nullopt;
       accesses.push_back(&access);
