@@ -17,6 +17,7 @@ struct VectorStream {
   int64_t count = 1;           ///< numbers of a lane
   int64_t together = 1;        ///< numbers of a vector
   std::optional<Poly> firstOf; ///< where a lane has several elements: the subscript of the first
+  std::optional<Poly> own;     ///< where others are read, too: the subscript of a lane's own element
   bool reads = false, writes = false;
   size_t lastWrite = 0;
   std::string lanes;

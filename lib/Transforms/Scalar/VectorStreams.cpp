@@ -83,6 +83,9 @@ private:
     }
     if (!any)
       return std::nullopt;
+    if (!oneElement && !stream.writes)
+      if (const Access *base = readInVectors(stream, accesses))
+        return withConditions(stream, *base);
     if (const Access *first = stepAlongX(model, any->subscripts[0]) == 1 ? nullptr : severalElements(stream, accesses))
       sure = any = first;
     else if (!oneElement || stepAlongX(model, any->subscripts[0]) != 1)
@@ -92,19 +95,40 @@ private:
         return std::nullopt;
     if (!sure && !stream.writes)
       return std::nullopt;
-    stream.index = (sure ? sure : any)->node->args[1];
-    // The index must be known before the lanes begin.
-    for (const std::string &name : namesIn(stream.index)) {
+    const Access &lanes = sure ? *sure : *any;
+    if (!isKnownBefore(lanes.node->args[1]) || !stream.findVectors(width) || !startsAtVectors(stream, any->subscripts[0]))
+      return std::nullopt;
+    return withConditions(stream, lanes);
+  }
+
+  VectorStream withConditions(VectorStream stream, const Access &of) {
+    stream.index = of.node->args[1];
+    state.require("aligned(" + stream.array + ", " + std::to_string(stream.number.bytes * stream.together) + ")",
+                  stream.array + " is accessed " + std::to_string(width) + " elements at a time");
+    return stream;
+  }
+
+  /// The index has its value before the lanes begin.
+  bool isKnownBefore(const ExprRef &index) const {
+    return llvm::all_of(namesIn(index), [&](const std::string &name) {
       const Stmt *d = model.declaration(name);
       bool inBody = d && llvm::none_of(kernel.body->body, [&](const StmtRef &s) { return s.get() == d; });
-      if (inBody && llvm::none_of(indexDecls, [&](const StmtRef &s) { return s.get() == d; }))
-        return std::nullopt;
-    }
-    if (!stream.findVectors(width) || !startsAtVectors(stream, any->subscripts[0]))
-      return std::nullopt;
-    state.require("aligned(" + array + ", " + std::to_string(stream.number.bytes * stream.together) + ")",
-                  array + " is accessed " + std::to_string(width) + " elements at a time");
-    return stream;
+      return !inBody || llvm::any_of(indexDecls, [&](const StmtRef &s) { return s.get() == d; });
+    });
+  }
+
+  /// Of reads here and there, one that each lane makes of its own element. What lies beside it comes from the vector,
+  /// too, where another lane has it.
+  const Access *readInVectors(VectorStream &stream, const std::vector<const Access *> &accesses) {
+    if (stream.count != 1 || !stream.findVectors(width))
+      return nullptr;
+    for (const Access *access : accesses)
+      if (always(*access) && stepAlongX(model, access->subscripts[0]) == 1 && isKnownBefore(access->node->args[1]) &&
+          startsAtVectors(stream, access->subscripts[0])) {
+        stream.own = access->subscripts[0];
+        return access;
+      }
+    return nullptr;
   }
 
   /// Makes it the stream of a lane that has as many elements as the index grows from one lane to the next. Gives the

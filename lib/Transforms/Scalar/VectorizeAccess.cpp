@@ -3,7 +3,8 @@
 // vectorize-access[kernel]{width=4}: each thread does the work of `width` threads that follow one another along x. It
 // accesses their neighbouring elements together: `float4`, `int2`, `double2`, `uchar4`; `ushort4` of 16-bit floats. Of
 // elements with one or two bytes, 8 or 16 are words of a `uint2` or `uint4`. A thread may have several elements, as in
-// `rgb[3 * i + 1]`.
+// `rgb[3 * i + 1]`. What is read beside the lane's own element, as `x[i - 1]`, comes from the vector where another lane
+// has it.
 //
 // Example:
 //   int i = blockIdx.x * 256 + threadIdx.x;     int i = blockIdx.x * 1024 + threadIdx.x * 4;
@@ -26,9 +27,9 @@
 // original accesses it in every lane, or two around it. A vector's address is aligned: that is proved, or a condition
 // on parameters.
 //
-// Refuses: atomics, barriers, and constructs that are kept verbatim; bounds that do not move evenly along x
-// (`i / 2 < n`); an index that runs backwards. It also refuses kernels in which no array qualifies, because every index
-// is strided or shifted or every store is conditional.
+// Refuses: barriers, waiting for the value of an atomic, and constructs that are kept verbatim; bounds that do not move
+// evenly along x (`i / 2 < n`); an index that runs backwards. It also refuses kernels in which no array qualifies,
+// because every index is strided or shifted or every store is conditional.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
@@ -224,6 +225,8 @@ private:
         if (access.array == stream.array) {
           if (storedList(access))
             lists[access.stmt] = &stream;
+          else if (stream.own)
+            readBeside(stream, access, replacement);
           else
             replacement[access.place.get()] = numberAt(stream, stream.numberOf(access));
         }
@@ -232,6 +235,21 @@ private:
     replaceNodes(*main, replacement);
     atLane(*main, lane());
     return laneLoop(main->body, FullUnroll);
+  }
+
+  /// The lane's element, or one that lies beside it: another lane has it, unless that would be outside of the vectors.
+  void readBeside(const VectorStream &stream, const Access &access,
+                  std::map<const Expr *, ExprRef> &replacement) const {
+    const std::optional<int64_t> distance = (access.subscripts[0] - *stream.own).constant();
+    if (!distance || std::abs(*distance) >= width)
+      return;
+    ExprRef value = subscript(var(stream.lanes, stream.number), add(lane(), intLit(*distance)), stream.number);
+    if (*distance != 0) {
+      ExprRef inside = *distance < 0 ? binary(">=", lane(), intLit(-*distance), Type::makeBool())
+                                     : lessThan(lane(), intLit(width - *distance));
+      value = conditional(inside, value, std::make_shared<Expr>(*access.place));
+    }
+    replacement[access.place.get()] = value;
   }
 
   /// Stores of lists, number by number: all are computed before any is stored.

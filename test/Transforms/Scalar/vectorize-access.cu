@@ -15,13 +15,12 @@
 // RUN: %refused --passes='block-shape[apart]{x=128,y=1};vectorize-access[apart]{width=4}' %s 2>&1 | %check=NONE
 // RUN: %refused --passes='block-shape[shifted]{x=128,y=1};vectorize-access[shifted]{width=4}' %s 2>&1 | %check=NONE
 // RUN: %refused --passes='block-shape[perhaps]{x=128,y=1};vectorize-access[perhaps]{width=4}' %s 2>&1 | %check=NONE
-// RUN: %refused --passes='block-shape[counts]{x=128,y=1};vectorize-access[counts]{width=4}' %s 2>&1 | %check=ATOMICS
+// RUN: %opt --passes='block-shape[counts]{x=128,y=1};vectorize-access[counts]{width=4}' %s | %check=ATOMICS
 // RUN: %refused --passes='block-shape[uneven]{x=128,y=1};vectorize-access[uneven]{width=4}' %s 2>&1 | %check=BOUND
 // RUN: %plan --passes='block-shape[gathers]{x=128,y=1};vectorize-access[gathers]{width=4}' %s | %check=GATHERS
 // SHAPE: the block shape is not fixed yet
 // WIDTH: the width must be 2, 4, 8 or 16
 // NONE: no array is accessed at neighbouring elements by neighbouring threads
-// ATOMICS: the kernel uses atomics
 // BOUND: the kernel's work does not stand under one bound of its index
 // GATHERS: when apart(table, y)
 #include <cstdio>
@@ -132,6 +131,8 @@ __global__ void perhaps(const float *x, float *y, int n, float f) {
     if (f > 0)
       y[i] = x[i];
 }
+// ATOMICS: const int x_lanes[4] = {x_vector.x, x_vector.y, x_vector.z, x_vector.w};
+// ATOMICS: atomicAdd(&y[x_lanes[lane]], 1);
 __global__ void counts(const int *x, int *y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
