@@ -48,6 +48,8 @@ llvm::Expected<ProgramTimes> optiml::timeBesides(const SearchTask &task, const O
     if (!again)
       return again.takeError();
     times.before = std::min(times.before, again->times.kernelSeconds);
+    if (rewritten->seconds > mayRunAgainSeconds) // a search comes after, which needs the time more than the last percent
+      break;
   }
   return times;
 }

@@ -137,13 +137,29 @@ private:
     return kernel;
   }
 
-  /// How many atomic updates a thread makes; loops of unknown length count as four iterations.
+  /// How many sums a thread makes updates of: those that a loop makes are of one sum each, unless its counter tells
+  /// which. Loops of unknown length count as four iterations.
   static int64_t updatesOf(const Stmt &s) {
-    int64_t result = isAtomicUpdate(s);
+    if (isAtomicUpdate(s))
+      return 1;
+    int64_t result = 0;
     for (const StmtRef &child : s.body)
       result += updatesOf(*child);
+    if (!isLoop(s) || result == 0)
+      return result;
     auto counted = s.kind == StmtKind::For ? asCountedLoop(const_cast<Stmt &>(s)) : std::nullopt;
-    return isLoop(s) ? result * (counted ? std::min<int64_t>(counted->tripCount().value_or(4), 64) : 4) : result;
+    if (!counted)
+      return result * 4;
+    const bool tells = anyStmt(s, [&](const Stmt &update) {
+      return isAtomicUpdate(update) && namesPlace(update.expr->args[0], counted->var);
+    });
+    return tells ? result * std::min<int64_t>(counted->tripCount().value_or(4), 64) : result;
+  }
+  /// The address depends on the variable, and not only by a number that is read at an index of it.
+  static bool namesPlace(const ExprRef &address, const std::string &variable) {
+    const ExprRef &place = isUnary(address, "&") ? address->args[0] : address;
+    const ExprRef &index = place->kind == ExprKind::Subscript ? place->args[1] : place;
+    return mentions(rewrite(index, [](const ExprRef &e) { return isLoad(e) ? intLit(0) : nullptr; }), variable);
   }
   /// The loop's variable: the local that holds the index, if it stays what it is; its declaration goes.
   static std::pair<std::string, Type> takeIndex(Kernel &kernel, const KernelModel &model) {
