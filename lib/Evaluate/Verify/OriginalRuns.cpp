@@ -234,9 +234,10 @@ llvm::Error Verifier::Impl::prepare(ReferenceCase &c, unsigned w, unsigned l, un
     program += " " + a;
   if (!program.empty())
     where += " (program arguments:" + program + ")";
-  const bool masked = input >= firstMasked;
-  c.name = masked  ? "masked input " + std::to_string(input - firstMasked + 1) + " of " + where
-           : input ? "random input " + std::to_string(input) + " of " + where
+  const bool wide = input >= firstWide, masked = !wide && input >= firstMasked;
+  c.name = wide     ? "far-out input " + std::to_string(input - firstWide + 1) + " of " + where
+           : masked ? "masked input " + std::to_string(input - firstMasked + 1) + " of " + where
+           : input  ? "random input " + std::to_string(input) + " of " + where
                    : "captured " + where;
   if (!input) {
     if (llvm::Error e = runOriginal(c, w, l))
@@ -251,7 +252,9 @@ llvm::Error Verifier::Impl::prepare(ReferenceCase &c, unsigned w, unsigned l, un
                                        : Kinds{FreshIntegers::Random, FreshIntegers::Shuffle, FreshIntegers::Keep}) {
     std::string folder = scratchDir();
     auto fresh = freshInputs(workloads[w], launch, options.seed + input, integers, folder,
-                             masked ? FloatRange::Masked : FloatRange::Same);
+                             wide     ? FloatRange::Wide
+                             : masked ? FloatRange::Masked
+                                      : FloatRange::Same);
     if (!fresh)
       return fresh.takeError();
     if (fresh->empty()) {

@@ -30,8 +30,9 @@ struct ReferenceCase {
   bool unaffordable = false;
 };
 
-/// Inputs of a launch: 0 is the captured one; random ones follow; from here on those of FloatRange::Masked.
-constexpr unsigned firstMasked = 1000;
+/// Inputs of a launch: 0 is the captured one; random ones follow; from here on those of FloatRange::Masked, and from
+/// there on those of FloatRange::Wide.
+constexpr unsigned firstMasked = 1000, firstWide = 2000;
 
 struct ReplayRun {
   emu::ReplayResult result;
