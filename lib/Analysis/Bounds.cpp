@@ -292,7 +292,8 @@ std::optional<ScaledBound> optiml::scaledUpperBound(const KernelModel &model, un
     }
     std::erase_if(*common, [&](ScaledBound &b) {
       auto same = llvm::find_if(bounds, [&](const ScaledBound &other) {
-        return b.scale == other.scale && model.poly(b.end) == model.poly(other.end) && b.end->type.sameNumber(other.end->type);
+        return b.scale == other.scale && model.poly(b.end) == model.poly(other.end) &&
+               b.end->type.sameNumber(other.end->type);
       });
       if (same != bounds.end() && !(b.guard && same->guard && equal(b.guard, same->guard)))
         b.guard = nullptr;

@@ -271,9 +271,8 @@ static void dropNeedlessBounds(KernelState &state, Kernel &kernel) {
   std::set<unsigned> axes;
   auto isCount = [&](const ExprRef &e) {
     const ExprRef plain = stripCasts(e);
-    const auto offset = plain->kind == ExprKind::Builtin
-                            ? BlockOffset{unsigned(plain->text.back() - 'x'), 1}
-                            : blockOffset(plain, {0, 0, 0});
+    const auto offset = plain->kind == ExprKind::Builtin ? BlockOffset{unsigned(plain->text.back() - 'x'), 1}
+                                                         : blockOffset(plain, {0, 0, 0});
     if (offset)
       axes.insert(offset->axis);
     return offset.has_value();

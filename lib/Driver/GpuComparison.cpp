@@ -48,7 +48,7 @@ llvm::Expected<ProgramTimes> optiml::timeBesides(const SearchTask &task, const O
     if (!again)
       return again.takeError();
     times.before = std::min(times.before, again->times.kernelSeconds);
-    if (rewritten->seconds > mayRunAgainSeconds) // a search comes after, which needs the time more than the last percent
+    if (rewritten->seconds > mayRunAgainSeconds) // the search needs the time more
       break;
   }
   return times;

@@ -238,7 +238,7 @@ llvm::Error Verifier::Impl::prepare(ReferenceCase &c, unsigned w, unsigned l, un
   c.name = wide     ? "far-out input " + std::to_string(input - firstWide + 1) + " of " + where
            : masked ? "masked input " + std::to_string(input - firstMasked + 1) + " of " + where
            : input  ? "random input " + std::to_string(input) + " of " + where
-                   : "captured " + where;
+                    : "captured " + where;
   if (!input) {
     if (llvm::Error e = runOriginal(c, w, l))
       return e;

@@ -12,11 +12,11 @@
 //   // when n <= grid.x * block.x
 //   // when n <= 2147213311
 //
-// Legal: as for `block-shape`, for the x axis alone; after it (and `vectorize-access`, say) the blocks stay as they are.
-// Every effect stands under `global index < U`, U being a polynomial
-// of parameters, and the loop ends there. `U <= grid.x * block.x` is a condition, and so is that a counter of 32 bits
-// does not overflow. Under a guard `c * global index < U`, as of threads that have a piece of c elements each, the loop
-// ends at `U / c`, rounded up. Launches where the product could wrap around keep the original.
+// Legal: as for `block-shape`, for the x axis alone; after it (and `vectorize-access`, say) the blocks stay as they
+// are. Every effect stands under `global index < U`, U being a polynomial of parameters, and the loop ends there. `U <=
+// grid.x * block.x` is a condition, and so is that a counter of 32 bits does not overflow. Under a guard `c * global
+// index < U`, as of threads that have a piece of c elements each, the loop ends at `U / c`, rounded up. Launches where
+// the product could wrap around keep the original.
 //
 // What a thread does stays as it is, and in order. So calls and verbatim text may do what they like, if they neither
 // ask which thread runs them nor meet others; all that the kernel does then stands under one `if`.
@@ -47,10 +47,12 @@ public:
     static const std::vector<std::array<int64_t, 2>> few = {{256, 1}, {256, 2}, {512, 1}, {128, 2}, {256, 4}, {256, 8}};
     std::vector<Params> offers;
     const int64_t fixed = state.pinnedBlock()[0];
+    if (fixed && !hasSeveralElements(*state.tree, fixed)) // the same as without block-shape
+      return {};
     for (auto [x, blocks] : updatesOf(*state.tree->body) < 8 ? shapes : few)
       if (!fixed || x == fixed)
         offers.push_back({{"x", std::to_string(x)}, {"blocks", std::to_string(blocks * state.hints.multiprocessors)}});
-    return kernelSite(*this, state, offers);
+    return offers.empty() ? std::vector<ActionTemplate>() : kernelSite(*this, state, offers);
   }
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
@@ -58,8 +60,7 @@ public:
     if (x < 1 || x > state.hints.maxThreads || blocks < 1 || blocks > 1 << 20)
       return notApplicable("{0} blocks of {1} threads cannot be launched", blocks, x);
     KernelState result = state;
-    auto made = state.isPinned() ? asPinned(result, x)
-                                 : remappable(result, 1, x, /*batches=*/false, Kept::Statements);
+    auto made = state.isPinned() ? asPinned(result, x) : remappable(result, 1, x, /*batches=*/false, Kept::Statements);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
@@ -135,6 +136,14 @@ private:
         uses[2].global)
       return notApplicable("the kernel uses more than its global index along x");
     return kernel;
+  }
+
+  /// Each thread of these blocks has several elements that neighbour each other.
+  static bool hasSeveralElements(const Kernel &kernel, int64_t threads) {
+    return anyExpr(*kernel.body, [&](const ExprRef &e) {
+      return isBinary(e, "*") && constantValue(e->args[1]).value_or(0) > threads &&
+             anyNode(e->args[0], [](const ExprRef &n) { return isBuiltin(n, "blockIdx.x"); });
+    });
   }
 
   /// How many sums a thread makes updates of: those that a loop makes are of one sum each, unless its counter tells

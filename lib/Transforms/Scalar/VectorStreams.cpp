@@ -67,8 +67,9 @@ private:
       const Access &access = model.accesses()[i];
       if (access.array != array)
         continue;
-      if (access.atomic || access.subscripts.size() != 1 || access.root->kind != ExprKind::Var || !model.stable(access.subscripts[0]) ||
-          access.node->kind != ExprKind::Subscript || !isVar(access.node->args[0], array) || !stream.describe(access))
+      if (access.atomic || access.subscripts.size() != 1 || access.root->kind != ExprKind::Var ||
+          !model.stable(access.subscripts[0]) || access.node->kind != ExprKind::Subscript ||
+          !isVar(access.node->args[0], array) || !stream.describe(access))
         return std::nullopt;
       accesses.push_back(&access);
       if (!any)
@@ -96,7 +97,8 @@ private:
     if (!sure && !stream.writes)
       return std::nullopt;
     const Access &lanes = sure ? *sure : *any;
-    if (!isKnownBefore(lanes.node->args[1]) || !stream.findVectors(width) || !startsAtVectors(stream, any->subscripts[0]))
+    if (!isKnownBefore(lanes.node->args[1]) || !stream.findVectors(width) ||
+        !startsAtVectors(stream, any->subscripts[0]))
       return std::nullopt;
     return withConditions(stream, lanes);
   }

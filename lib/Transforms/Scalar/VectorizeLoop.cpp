@@ -1,8 +1,8 @@
 //===- VectorizeLoop.cpp - several iterations read together ---------------===//
 //
 // vectorize-loop[kernel/loop]{width=4}: a loop that goes from element to element takes `width` iterations at a time, in
-// their order. It reads their elements together: a `float4`, or a `uint4` of eight 16-bit floats. `distribute-loop` then
-// gives neighbouring threads neighbouring vectors.
+// their order. It reads their elements together: a `float4`, or a `uint4` of eight 16-bit floats. `distribute-loop`
+// then gives neighbouring threads neighbouring vectors.
 //
 // Example:
 //   for (int k = 0; k < m; ++k)             for (int piece = 0; piece < m / 4; ++piece) {
@@ -16,9 +16,9 @@
 //                                           }
 //                                           // when aligned(a, 16), m % 4 == 0
 //
-// Legal: iterations keep their order. The loop runs a multiple of `width` times, and vectors begin at multiples of their
-// size: that is proved, or a condition on parameters and on the address of A. Every iteration reads the element, so all
-// of a vector would be read. What the loop writes does not overlap A (proved, or a condition).
+// Legal: iterations keep their order. The loop runs a multiple of `width` times, and vectors begin at multiples of
+// their size: that is proved, or a condition on parameters and on the address of A. Every iteration reads the element,
+// so all of a vector would be read. What the loop writes does not overlap A (proved, or a condition).
 //
 // Refuses: loops that may be left early, that synchronize, or that hold text kept verbatim; a step other than 1; loops
 // in which no array is read at neighbouring elements, once in every iteration; trip counts that are no parameters.

@@ -273,8 +273,8 @@ private:
     // Whoever loads an element decides for whoever reads it.
     for (const Poly &fact : piece.facts)
       for (const std::string &atom : fact.atoms())
-        if (!hidden.count(atom) && (model.variesAtom(atom) & (AnyThread | FromMemory) ||
-                                    model.dependsOn(Poly::atom(atom), hidden)))
+        if (!hidden.count(atom) &&
+            (model.variesAtom(atom) & (AnyThread | FromMemory) || model.dependsOn(Poly::atom(atom), hidden)))
           return notApplicable(
               "which elements of {0} are read depends on '{1}', which differs between threads (line {2})", tile.array,
               atom, read.access->stmt->line);
