@@ -131,8 +131,25 @@ bool VectorStream::findVectors(int64_t width) {
   return false;
 }
 
-ExprRef VectorStream::vectorAt(const Param &param, int64_t number, bool store) const {
+bool VectorStream::needsHalfOf(int64_t width) const {
+  VectorStream half = *this;
+  return half.findVectors(width / 2) && half.together == together;
+}
+
+ExprRef VectorStream::vectorAt(const ExprRef &first, int64_t number, bool store) const {
   Type vector = vectorOf(this->number, unsigned(together)), pointer = Type::makePointer(vector.withConst(!store));
-  ExprRef first = addressOf(subscript(var(array, param.type), index, element));
-  return subscript(castTo(pointer, first), intLit(number), vector);
+  return subscript(castTo(pointer, addressOf(first)), intLit(number), vector);
+}
+
+ExprRef VectorStream::load(const ExprRef &first, int64_t width, std::set<std::string> &taken,
+                           std::vector<StmtRef> &out) const {
+  std::vector<ExprRef> numbers;
+  for (int64_t i = 0; i < vectors(width); ++i) {
+    ExprRef place = vectorAt(first, i, /*store=*/false);
+    std::string vector = freshName(taken, array + "_vector");
+    out.push_back(declStmt(vector, place->type.withConst(true), place));
+    for (int64_t of = 0; of < together; ++of)
+      numbers.push_back(fromVector(var(vector, place->type), unsigned(of)));
+  }
+  return listExpr(std::move(numbers));
 }

@@ -29,14 +29,18 @@ struct VectorStream {
   int64_t numberOf(const Access &access) const;
   /// The largest vectors that the elements of `width` lanes are made of; false: there are none.
   bool findVectors(int64_t width);
+  /// Half as many lanes would have vectors of the same size.
+  bool needsHalfOf(int64_t width) const;
   /// Of the elements of `width` lanes.
   int64_t vectors(int64_t width) const { return width * count / together; }
   /// Number `place` of a vector as it is loaded, and a number as it stands in a vector that is stored.
   ExprRef fromVector(const ExprRef &vector, unsigned place) const;
   /// The vector of these numbers.
   ExprRef toVector(const std::vector<ExprRef> &values) const;
-  /// Vector `number` of these in memory.
-  ExprRef vectorAt(const Param &param, int64_t number, bool store) const;
+  /// Vector `number` of those in memory that begin with the element `first`.
+  ExprRef vectorAt(const ExprRef &first, int64_t number, bool store) const;
+  /// Loads the elements of `width` lanes from there into new variables, and gives a list of their numbers.
+  ExprRef load(const ExprRef &first, int64_t width, std::set<std::string> &taken, std::vector<StmtRef> &out) const;
 };
 
 /// What every lane of a thread does.

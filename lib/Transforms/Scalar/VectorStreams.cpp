@@ -40,11 +40,7 @@ public:
     }
     if (streams.empty())
       return notApplicable("no array is accessed at neighbouring elements by neighbouring threads");
-    auto fillsHalf = [&](VectorStream stream) {
-      const int64_t together = stream.together;
-      return stream.findVectors(width / 2) && stream.together == together;
-    };
-    if (width > 4 && llvm::all_of(streams, fillsHalf))
+    if (width > 4 && llvm::all_of(streams, [&](const VectorStream &s) { return s.needsHalfOf(width); }))
       return notApplicable("half as many elements are accessed by vectors of the same size");
     for (const VectorStream &stream : streams)
       if (llvm::Error e = requireOrder(stream))

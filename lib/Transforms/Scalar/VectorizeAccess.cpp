@@ -274,6 +274,10 @@ private:
     });
   }
 
+  /// The element of lane 0.
+  ExprRef firstOf(const VectorStream &stream) const {
+    return subscript(var(stream.array, model.param(stream.array)->type), stream.index, stream.element);
+  }
   ExprRef lane() const { return var(laneName, Type::makeInt()); }
   /// Number `i` of the lane's element.
   ExprRef numberAt(const VectorStream &stream, int64_t i) const {
@@ -282,25 +286,14 @@ private:
   }
 
   void load(VectorStream &stream, std::vector<StmtRef> &out) {
-    ExprRef values;
-    if (stream.reads) {
-      std::vector<ExprRef> numbers;
-      for (int64_t number = 0; number < stream.vectors(width); ++number) {
-        ExprRef place = stream.vectorAt(*model.param(stream.array), number, /*store=*/false);
-        std::string vector = freshName(taken, stream.array + "_vector");
-        out.push_back(declStmt(vector, place->type.withConst(true), place));
-        for (int64_t i = 0; i < stream.together; ++i)
-          numbers.push_back(stream.fromVector(var(vector, place->type), unsigned(i)));
-      }
-      values = listExpr(std::move(numbers));
-    }
+    ExprRef values = stream.reads ? stream.load(firstOf(stream), width, taken, out) : nullptr;
     out.push_back(
         declStmt(stream.lanes, stream.number.withConst(!stream.writes), values, {intLit(width * stream.count)}));
   }
 
   void store(const VectorStream &stream, std::vector<StmtRef> &out) const {
     for (int64_t number = 0; number < stream.vectors(width); ++number) {
-      ExprRef place = stream.vectorAt(*model.param(stream.array), number, /*store=*/true);
+      ExprRef place = stream.vectorAt(firstOf(stream), number, /*store=*/true);
       std::vector<ExprRef> values;
       for (int64_t i = 0; i < stream.together; ++i)
         values.push_back(

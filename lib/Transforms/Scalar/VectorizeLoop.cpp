@@ -20,8 +20,9 @@
 // their size: that is proved, or a condition on parameters and on the address of A. Every iteration reads the element,
 // so all of a vector would be read. What the loop writes does not overlap A (proved, or a condition).
 //
-// Refuses: loops that may be left early, that synchronize, or that hold text kept verbatim; a step other than 1; loops
-// in which no array is read at neighbouring elements, once in every iteration; trip counts that are no parameters.
+// Refuses: loops that may be left early, that synchronize, or that hold text kept verbatim; a step other than 1;
+// counters that do not begin at 0; trip counts that are no parameters. It also refuses loops in which no array is read
+// at neighbouring elements, once in every iteration.
 //
 //===----------------------------------------------------------------------===//
 #include "Transforms.h"
@@ -42,7 +43,7 @@ class LoopVectorizer {
 public:
   LoopVectorizer(KernelState &state, Kernel &kernel, Stmt &loop, const CountedLoop &counted, int64_t width)
       : state(state), kernel(kernel), loop(loop), counted(counted), model(kernel, state.pinnedBlock()), width(width),
-        taken(allNames(kernel)) {}
+        declared(namesDeclaredIn(*loop.body[0])), changed(countChanges(*loop.body[0])), taken(allNames(kernel)) {}
 
   llvm::Error run() {
     if (unsigned line = model.unknownOutsideLine())
@@ -60,11 +61,7 @@ public:
     if (streams.empty())
       return notApplicable("no array is read at neighbouring elements by iterations that follow one another{0}",
                            reason.empty() ? "" : ": " + reason);
-    auto fillsHalf = [&](const Stream &stream) {
-      VectorStream half = stream.vectors;
-      return half.findVectors(width / 2) && half.together == stream.vectors.together;
-    };
-    if (width > 4 && llvm::all_of(streams, fillsHalf))
+    if (width > 4 && llvm::all_of(streams, [&](const Stream &s) { return s.vectors.needsHalfOf(width); }))
       return notApplicable("half as many elements are read by vectors of the same size");
     rewrite();
     return llvm::Error::success();
@@ -80,8 +77,7 @@ private:
   llvm::Error requireWholeVectors() {
     const std::map<std::string, int64_t> none;
     Multiples multiples(model, none, width);
-    if (!model.stable(counted.lower) || !model.stable(counted.upper) ||
-        !multiples.require(model.poly(counted.upper) - model.poly(counted.lower)))
+    if (!model.stable(counted.upper) || !multiples.require(model.poly(counted.upper)))
       return notApplicable("it is not known before the launch whether the loop runs a multiple of {0} times", width);
     for (const std::string &parameter : multiples.parameters)
       state.require(parameter + " % " + std::to_string(width) + " == 0", "the loop takes whole vectors");
@@ -109,10 +105,8 @@ private:
       return notApplicable("{0} elements of {1} are no vectors", width, access.array);
     const std::map<std::string, int64_t> none;
     Multiples multiples(model, none, stream.vectors.together);
-    if (!multiples.require(step + model.poly(counted.lower)))
+    if (!multiples.require(step))
       return notApplicable("vectors of {0} do not begin at multiples of their size", access.array);
-    const std::set<std::string> declared = namesDeclaredIn(*loop.body[0]);
-    const std::map<std::string, unsigned> changed = countChanges(*loop.body[0]);
     for (const std::string &name : namesIn(access.node))
       if (declared.count(name) || changed.count(name))
         return notApplicable("'{0}', which says where {1} is read, changes in the loop", name, access.array);
@@ -146,23 +140,14 @@ private:
     const std::string piece = freshName(taken, "piece"), first = freshName(taken, "first"),
                       lane = freshName(taken, "lane");
     const ExprRef from = var(first, type), at = var(lane, Type::makeInt());
-    std::vector<StmtRef> body = {
-        declStmt(first, type.withConst(true), add(counted.lower, mul(var(piece, type), intLit(width))))};
+    std::vector<StmtRef> body = {declStmt(first, type.withConst(true), mul(var(piece, type), intLit(width)))};
     std::map<const Expr *, ExprRef> replacement;
     for (Stream &stream : streams) {
       const VectorStream &vectors = stream.vectors;
       const std::string lanes = freshName(taken, vectors.array + "_lanes");
       const ExprRef begin = substitute(stream.access->node, {{counted.var, from}});
-      std::vector<ExprRef> numbers;
-      for (int64_t number = 0; number < vectors.vectors(width); ++number) {
-        const Type vector = vectorOf(vectors.number, unsigned(vectors.together));
-        const std::string name = freshName(taken, vectors.array + "_vector");
-        const ExprRef vectorsAt = castTo(Type::makePointer(vector.withConst(true)), addressOf(begin));
-        body.push_back(declStmt(name, vector.withConst(true), subscript(vectorsAt, intLit(number), vector)));
-        for (int64_t i = 0; i < vectors.together; ++i)
-          numbers.push_back(vectors.fromVector(var(name, vector), unsigned(i)));
-      }
-      body.push_back(declStmt(lanes, vectors.number.withConst(true), listExpr(std::move(numbers)), {intLit(width)}));
+      const ExprRef numbers = vectors.load(begin, width, taken, body);
+      body.push_back(declStmt(lanes, vectors.number.withConst(true), numbers, {intLit(width)}));
       for (const Access &access : model.accesses())
         if (insideOf(access, &loop) && equal(access.node, stream.access->node))
           replacement[access.node.get()] = subscript(var(lanes, vectors.number), at, vectors.number);
@@ -173,14 +158,13 @@ private:
       iteration.insert(iteration.begin(), declStmt(counted.var, type.withConst(true), add(from, at)));
     body.push_back(
         countedFor(lane, Type::makeInt(), intLit(0), intLit(width), 1, block(std::move(iteration)), FullUnroll));
-    const ExprRef trips = sub(counted.upper, counted.lower);
-    const auto constant = constantValue(trips);
+    const auto constant = constantValue(counted.upper);
     auto place = findPlace(*kernel.body, &loop);
     StmtRef &pieces = place->block->body[place->index];
     const unsigned line = loop.line;
-    pieces =
-        countedFor(piece, type, intLit(0), constant ? intLit(*constant / width) : binary("/", trips, intLit(width)), 1,
-                   block(std::move(body)), NoUnroll);
+    pieces = countedFor(piece, type, intLit(0),
+                        constant ? intLit(*constant / width) : binary("/", counted.upper, intLit(width)), 1,
+                        block(std::move(body)), NoUnroll);
     pieces->line = line;
   }
 
@@ -190,6 +174,8 @@ private:
   const CountedLoop counted;
   const KernelModel model;
   const int64_t width;
+  const std::set<std::string> declared; ///< in the loop
+  const std::map<std::string, unsigned> changed;
   std::set<std::string> taken;
   std::vector<Stream> streams;
 };
@@ -220,6 +206,8 @@ public:
     auto counted = asCountedLoop(*loop);
     if (!counted || counted->step != 1)
       return notApplicable("the loop's step is not 1");
+    if (constantValue(counted->lower) != 0) // the difference of unsigned bounds may wrap around
+      return notApplicable("the loop does not begin at 0");
     if (counted->type.bytes < 4)
       return notApplicable("the loop's counter is too narrow");
     KernelState result = state.withTree(kernel);

@@ -8,6 +8,7 @@
 // RUN: %refused --passes='vectorize-loop[until/k]{width=4}' %s 2>&1 | %check=UNTIL
 // RUN: %refused --passes='vectorize-loop[perhaps/k]{width=4}' %s 2>&1 | %check=PERHAPS
 // RUN: %refused --passes='vectorize-loop[lists/k]{width=4}' %s 2>&1 | %check=LISTS
+// RUN: %refused --passes='vectorize-loop[between/k]{width=4}' %s 2>&1 | %check=BETWEEN
 // RUN: optiml-opt --reread --emit --passes='vectorize-loop[dots/k]{width=4};vectorize-loop[means/k]{width=8};distribute-loop[means]{threads=64};vectorize-loop[bytes<unsigned char>/k]{width=16}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: %verify=%t.cu %s -- 96 | %check=SAME
@@ -19,6 +20,7 @@
 // UNTIL: the loop may be left early
 // PERHAPS: not every iteration reads x
 // LISTS: it is not known before the launch whether the loop runs a multiple of 4 times
+// BETWEEN: the loop does not begin at 0
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_fp16.h>
@@ -105,7 +107,14 @@ __global__ void perhaps(const float *x, const int *use, float *y, int n, int m) 
 __global__ void lists(const float *x, const int *begin, float *y, int n) {
   int r = blockIdx.x * blockDim.x + threadIdx.x;
   if (r < n)
-    for (int k = begin[r]; k < begin[r + 1]; ++k)
+    for (int k = 0; k < begin[r]; ++k)
+      y[r] += x[k];
+}
+// With 8 and 4 there is no iteration.
+__global__ void between(const float *x, float *y, int n, unsigned first, unsigned end) {
+  int r = blockIdx.x * blockDim.x + threadIdx.x;
+  if (r < n)
+    for (unsigned k = first; k < end; ++k)
       y[r] += x[k];
 }
 
