@@ -229,62 +229,6 @@ bool optiml::hasOtherForms(const cl::Expr *value) {
 
 // The tree
 
-/// Control never falls out of the end of the list.
-static bool leaves(const std::vector<StmtRef> &list) {
-  if (list.empty())
-    return false;
-  const Stmt &last = *list.back();
-  return last.kind == StmtKind::Return || (last.kind == StmtKind::If && last.body.size() == 2 &&
-                                           leaves(last.body[0]->body) && leaves(last.body[1]->body));
-}
-
-bool optiml::structureReturns(std::vector<StmtRef> &list, const ExprRef &target) {
-  for (size_t i = 0; i < list.size(); ++i) {
-    StmtRef s = list[i];
-    if (s->kind == StmtKind::Return) {
-      list.resize(i); // nothing after it runs
-      if (!target)
-        return true;
-      if (!s->expr || s->expr->kind == ExprKind::InitList)
-        return false;
-      list.push_back(atLine(s->line, exprStmt(assign("=", target, s->expr))));
-      return true;
-    }
-    if (!holdsKind(*s, {StmtKind::Return}))
-      continue;
-    if (s->kind != StmtKind::If)
-      return false;
-    std::vector<StmtRef> rest(list.begin() + long(i) + 1, list.end());
-    list.resize(i + 1);
-    if (s->body.size() == 1)
-      s->body.push_back(block());
-    bool moved = rest.empty();
-    for (StmtRef &branch : s->body)
-      if (!rest.empty() && !leaves(branch->body)) {
-        if (moved)
-          return false;
-        branch->body.insert(branch->body.end(), rest.begin(), rest.end());
-        moved = true;
-      }
-    for (StmtRef &branch : s->body)
-      if (!structureReturns(branch->body, target))
-        return false;
-    if (s->body[0]->body.empty()) {
-      s->expr = logicalNot(s->expr);
-      s->body.erase(s->body.begin());
-    } else if (s->body[1]->body.empty()) {
-      s->body.pop_back();
-    }
-    if (s->body[0]->body.empty()) { // the condition alone is left
-      if (hasEffects(s->expr))
-        return false;
-      list.pop_back();
-    }
-    return true;
-  }
-  return true;
-}
-
 bool optiml::letsThreadsMeet(const std::vector<StmtRef> &list) {
   return llvm::any_of(list, [](const StmtRef &s) {
     return holdsKind(*s, {StmtKind::Barrier, StmtKind::Opaque}) ||

@@ -30,10 +30,6 @@ CalleeFacts examineStatement(const clang::Stmt *statement);
 /// Floats in it become doubles, or it takes a square root: transforms have other forms for these.
 bool hasOtherForms(const clang::Expr *value);
 
-/// Turns "return v;" into "target = v;" (or nothing, for a null target), and what follows a return that is taken under
-/// a condition into the other branch. False when it cannot: a return in a loop, or both branches go on.
-bool structureReturns(std::vector<StmtRef> &list, const ExprRef &target);
-
 /// Holds barriers, or calls and text whose effects are not known; atomic operations are.
 bool letsThreadsMeet(const std::vector<StmtRef> &list);
 

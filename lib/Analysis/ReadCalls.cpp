@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Choices.h"
 #include "KernelReader.h"
+#include "optiml/Analysis/Jumps.h"
 
 using namespace optiml;
 
@@ -259,8 +260,13 @@ std::optional<ExprRef> KernelReader::bodyInPlace(const cl::CallExpr *x, const cl
       value = var(name, convert(type));
       out.push_back(local(name, type, nullptr, x));
     }
-    if (!structureReturns(list, value))
+    // What only computes had better stay a call than become a loop that is left early.
+    ExprRef returned = purity.isPure(fn) ? nullptr : var(uniqueName("returned"), Type::makeBool());
+    if (!structureReturns(list, value, returned))
       return std::nullopt;
+    if (returned && llvm::any_of(list, [&](const StmtRef &s) { return countMentions(*s).count(returned->text) != 0; }))
+      out.push_back(
+          atLine(line(x->getBeginLoc()), declStmt(returned->text, returned->type, intLit(0, returned->type))));
   }
   out.insert(out.end(), list.begin(), list.end());
   return value;
@@ -313,6 +319,24 @@ std::optional<ExprRef> KernelReader::readInPlace(const cl::CallExpr *x, const cl
   return value;
 }
 
+/// Nothing of the value but constants is evaluated before the call's body runs: "!f(p)", "f(p) > 0 && p[0] > 1".
+static bool runsFirst(const cl::CallExpr *x, const cl::Expr *value, const cl::ASTContext &ast) {
+  const cl::Expr *e = value;
+  while (e && (e = e->IgnoreParenImpCasts()) != x) {
+    if (auto *cast = llvm::dyn_cast<cl::ExplicitCastExpr>(e))
+      e = cast->getSubExpr();
+    else if (auto *op = llvm::dyn_cast<cl::UnaryOperator>(e))
+      e = op->isArithmeticOp() ? op->getSubExpr() : nullptr;
+    else if (auto *op = llvm::dyn_cast<cl::BinaryOperator>(e); op && !op->isAssignmentOp())
+      e = op->isLogicalOp() || op->getRHS()->isEvaluatable(ast) ? op->getLHS()
+          : op->getLHS()->isEvaluatable(ast)                    ? op->getRHS()
+                                                                : nullptr;
+    else
+      return false;
+  }
+  return e == x;
+}
+
 std::optional<ExprRef> KernelReader::inlined(const cl::CallExpr *x) {
   const cl::FunctionDecl *fn = problem.empty() ? readable(x) : nullptr;
   bool method = llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr>(x);
@@ -346,7 +370,7 @@ std::optional<ExprRef> KernelReader::inlined(const cl::CallExpr *x) {
   bool writes = good && (writesOutside(made, changed) || (*value && hasEffects(*value)));
   // As a statement of its own, or as all that a statement stores in a local, its body is what runs there: its values
   // were taken before, its references are what they name.
-  if (writes && outer.before && (x == outer.statement || x == outer.whole) && returnedValues(fn).empty())
+  if (writes && outer.before && (x == outer.statement || runsFirst(x, outer.whole, ast)) && returnedValues(fn).empty())
     writes = (*value && hasEffects(*value)) || letsThreadsMeet(made);
   if (!good || writes) {
     nameOf = std::move(names);

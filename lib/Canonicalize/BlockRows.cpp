@@ -82,7 +82,7 @@ void optiml::separateBlocks(KernelState &state, Kernel &kernel) {
       axes.size() == 1 && anyStmt(*kernel.body, [&](const Stmt &s) { return takesTurns(s, axes[0]); });
   if (!takeTurns) {
     auto copy = kernel.clone();
-    if (llvm::Error e = removeReturns(*copy->body))
+    if (llvm::Error e = removeReturns(*copy))
       return llvm::consumeError(std::move(e));
     kernel.body = copy->body;
   }

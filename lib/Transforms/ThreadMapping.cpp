@@ -192,7 +192,7 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
     return std::move(e);
   if (llvm::Error e = requireApart(*kernel, kept))
     return std::move(e);
-  if (llvm::Error e = removeReturns(*kernel->body))
+  if (llvm::Error e = removeReturns(*kernel))
     return std::move(e);
   if (axes == 1)
     guardSingleThread(state, *kernel);
@@ -227,7 +227,7 @@ static llvm::Expected<std::array<AxisUse, 3>> normalizeAxes(KernelState &state, 
                            uses[axis].otherLine);
   if (!uses[0].global && !uses[1].global && !uses[2].global)
     return notApplicable("the kernel does not use a global index");
-  if (llvm::Error e = removeReturns(*kernel.body))
+  if (llvm::Error e = removeReturns(kernel))
     return std::move(e);
   return uses;
 }
@@ -293,7 +293,8 @@ static llvm::Error setGeometry(KernelState &state, const KernelModel &model, con
 
 llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
                                  const std::array<CopyAxis, 3> &copies, const MergeCopies &merge) {
-  auto uses = normalizeAxes(state, kernel, merge ? Kept::Nothing : Kept::Order);
+  const bool onlyMoves = llvm::all_of(copies, [](const CopyAxis &c) { return c.factor == 1; });
+  auto uses = normalizeAxes(state, kernel, merge ? Kept::Nothing : onlyMoves ? Kept::Statements : Kept::Order);
   if (!uses)
     return uses.takeError();
   auto loops = loopsOverCopies(kernel, *uses, shape, copies);

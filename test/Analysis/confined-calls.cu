@@ -68,7 +68,7 @@ struct Lane {
   int value;
   __device__ Lane() { value = threadIdx.x; }
 };
-__device__ void addLane(float *x) {
+__device__ __noinline__ void addLane(float *x) {
   for (int k = 0; k < 9; ++k) {
     Lane lane;
     *x += lane.value;
@@ -77,7 +77,7 @@ __device__ void addLane(float *x) {
   }
   *x = 0;
 }
-__device__ void byDefault(float *x, int t = threadIdx.x) {
+__device__ __noinline__ void byDefault(float *x, int t = threadIdx.x) {
   for (int k = 0; k < 9; ++k) {
     *x += t;
     if (*x > 50)
@@ -86,7 +86,7 @@ __device__ void byDefault(float *x, int t = threadIdx.x) {
   *x = 0;
 }
 __constant__ float *table;
-__device__ void bump(float *x, int i) {
+__device__ __noinline__ void bump(float *x, int i) {
   for (int k = 0; k < 9; ++k) {
     table[i] += 1;
     *x += 1;

@@ -12,7 +12,7 @@
 // RUN: %opt --passes='block-shape[early]{x=128,y=1}' %s | %check=EARLY
 // RUN: %opt --passes='block-shape[scoped]{x=128,y=1}' %s | %check=SCOPED
 // RUN: %opt --passes='block-shape[ownState]{x=128,y=1}' %s | %check=OWN
-// RUN: %refused --passes='block-shape[sharedState]{x=128,y=1}' %s 2>&1 | %check=WRITES
+// RUN: %refused --passes='block-shape[sharedState]{x=128,y=1};coarsen[sharedState]{x=2}' %s 2>&1 | %check=WRITES
 // RUN: optiml-opt --emit %s --passes='block-shape[nearest]{x=128,y=1};block-shape[clamped]{x=128,y=1};block-shape[views]{x=128,y=1};block-shape[functors<Axpy>]{x=128,y=1};block-shape[lambda]{x=128,y=1};block-shape[bodies]{x=128,y=1};block-shape[early]{x=128,y=1};block-shape[scoped]{x=128,y=1};block-shape[ownState]{x=128,y=1};block-shape[writes]{x=128,y=1};block-shape[constructed]{x=128,y=1}' > %t.cu
 // RUN: %nvcc -arch=sm_90 -std=c++17 -c %t.cu -o %t.o
 // RUN: %verify=%t.cu %s -- 300
@@ -25,11 +25,12 @@
 // RUN: %refused --passes='split-reduction[wakeful/k]{blocks=4}' %s 2>&1 | %check=REFUSED
 // RUN: %refused --passes='split-reduction[assembly/k]{blocks=4}' %s 2>&1 | %check=REFUSED
 // RUN: %refused --passes='split-reduction[lasting/k]{blocks=4}' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='split-reduction[inLoop/k]{blocks=4}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='split-reduction[inLoop/k]{blocks=4}' %s 2>&1 | %check=EARLIER
 // RUN: %refused --passes='split-reduction[sometimes/k]{blocks=4}' %s 2>&1 | %check=REFUSED
 // RUN: %refused --passes='split-reduction[overtakes/k]{blocks=4}' %s 2>&1 | %check=REFUSED
 // RUN: %refused --passes='split-reduction[moving/k]{blocks=4}' %s 2>&1 | %check=REFUSED
 // REFUSED: the kernel's threads work together, or wait for each other
+// EARLIER: the loop may be left early
 #include <cstdio>
 #include <cstdlib>
 

@@ -2,7 +2,7 @@
 // RUN: %opt --passes='distribute-loop[best]{threads=32,rows=2}' %s | FileCheck %s
 // RUN: %opt --passes='block-shape[smooth]{x=64}' %s | %check=SMOOTH
 // RUN: %opt --passes='block-shape[whole]{x=64}' %s | %check=WHOLE
-// RUN: %refused --passes='block-shape[given]{x=64}' %s 2>&1 | %check=GIVEN
+// RUN: %refused --passes='block-shape[given]{x=64};coarsen[given]{style=strided,x=2,y=1}' %s 2>&1 | %check=GIVEN
 // RUN: optiml-opt --emit --passes='distribute-loop[best]{threads=32,rows=2};block-shape[smooth]{x=64};block-shape[whole]{x=64}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: %verify=%t.cu %s -- 45 131 | %check=SAME

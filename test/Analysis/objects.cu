@@ -3,10 +3,10 @@
 // RUN: %opt --passes='block-shape[estimate]{x=128,y=1};privatize-atomic[estimate:hits];block-shape[rows]{x=64,y=1};block-shape[pairs]{x=64,y=1}' %s | FileCheck %s
 // RUN: optiml-opt --emit --passes='block-shape[estimate]{x=128,y=1};privatize-atomic[estimate:hits];block-shape[rows]{x=64,y=1};block-shape[pairs]{x=64,y=1}' %s > %t.cu
 // RUN: %verify=%t.cu %s -- 1000 | %check=SAME
-// RUN: %refused --passes='block-shape[both]{x=64,y=1}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='block-shape[both]{x=64,y=1};coarsen[both]{style=strided,x=2,y=1}' %s 2>&1 | %check=REFUSED
 // RUN: %opt --passes='block-shape[late]{x=64,y=1}' %s | %check=LATE
-// RUN: %refused --passes='block-shape[sides]{x=64,y=1}' %s 2>&1 | %check=REFUSED
-// RUN: %refused --passes='block-shape[inside]{x=64,y=1}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='block-shape[sides]{x=64,y=1};coarsen[sides]{style=strided,x=2,y=1}' %s 2>&1 | %check=REFUSED
+// RUN: %refused --passes='block-shape[inside]{x=64,y=1};coarsen[inside]{style=strided,x=2,y=1}' %s 2>&1 | %check=REFUSED
 // SAME: the same results
 // REFUSED: the kernel's threads work together, or wait for each other: 
 #include <cstdint>

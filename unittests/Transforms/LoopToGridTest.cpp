@@ -137,8 +137,7 @@ TEST(LoopToGrid, WhatStandsAroundTheLoopKeepsItsMeaning) {
       {"volatile float *out", "for (int j = 0; j < n; ++j) out[i * n + j] = 1;", "/j", "work together"},
       {out, "for (int j = 0; j < n; ++j) { out[i * n + j] = 1; __syncwarp(); }", "/j", "work together"},
       {both, "for (int j = 0; j < n; ++j) { if (in[j] < 0) break; out[i * n + j] = 1; }", "/j", "leaves the loop"},
-      {both, "for (int j = 0; j < n; ++j) { if (in[j] < 0) return; out[i * n + j] = 1; }", "/j",
-       "returns from inside a loop"},
+      {both, "for (int j = 0; j < n; ++j) { if (in[j] < 0) return; out[i * n + j] = 1; }", "/j", "leaves the loop"},
   });
 }
 

@@ -7,11 +7,15 @@
 
 namespace optiml {
 
-/// Rewrites `if (c) return; rest` to `if (!c) { rest }` at the outermost levels of a kernel's body. A return elsewhere
-/// is NotApplicable; what was rewritten until then means what it meant.
-llvm::Error removeReturns(Stmt &body);
+/// Turns "return v;" into "target = v;" (or nothing, for a null target), and what follows a return that is taken under
+/// a condition into the other branch. From within a loop, or where both branches may go on, `returned` becomes true;
+/// loops are left, and what follows runs where it is still false. False when it cannot, as without `returned` (null).
+bool structureReturns(std::vector<StmtRef> &list, const ExprRef &target, const ExprRef &returned);
 
-/// The same for `continue`, in every loop under `s`. What ends no branch stays.
+/// The same for a kernel's own body.
+llvm::Error removeReturns(Kernel &kernel);
+
+/// Rewrites `if (c) continue; rest` to `if (!c) { rest }`, in every loop under `s`. What ends no branch stays.
 void removeContinues(Stmt &s);
 
 /// "do { … if (c) break; … } while (0)" of a macro: its body can stand for it, of which breaks become conditions.

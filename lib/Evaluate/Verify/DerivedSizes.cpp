@@ -122,6 +122,10 @@ llvm::Expected<bool> Deriving::add(const LaunchImage &launch, const SizedKernel 
   if (!*used || (*used)->size() != launch.buffers.size())
     return false;
   LaunchImage smaller = launch;
+  constexpr uint64_t mostUntouched = 1 << 16; // other data may lead there, who knows how far
+  for (size_t i = 0; i < launch.buffers.size(); ++i)
+    if (uint64_t &bytes = (**used)[i]; !bytes)
+      bytes = std::min(launch.buffers[i].bytes, mostUntouched);
   for (const ArgumentImage &argument : launch.arguments) // what nobody reads may be pointed to
     if (argument.buffer >= 0) {
       uint64_t &bytes = (**used)[size_t(argument.buffer)];

@@ -123,7 +123,7 @@ public:
     auto kernel = state.tree->clone();
     if (llvm::Error e = requireConstantParameters(*kernel))
       return std::move(e);
-    if (llvm::Error e = removeReturns(*kernel->body))
+    if (llvm::Error e = removeReturns(*kernel))
       return std::move(e);
     if (!bins)
       expandUpdates(*kernel, array, mostBytes);

@@ -104,7 +104,7 @@ public:
     if (!threads)
       return notApplicable("the block has threads along y or z, or parts of a warp");
     auto kernel = state.tree->clone();
-    if (llvm::Error e = removeReturns(*kernel->body))
+    if (llvm::Error e = removeReturns(*kernel))
       return std::move(e);
     Stmt *loop = findLoop(*kernel, site);
     if (!loop)

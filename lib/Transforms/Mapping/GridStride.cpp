@@ -129,7 +129,7 @@ private:
       return std::move(e);
     if (llvm::Error e = requireApart(*kernel, Kept::Statements))
       return std::move(e);
-    if (llvm::Error e = removeReturns(*kernel->body))
+    if (llvm::Error e = removeReturns(*kernel))
       return std::move(e);
     const std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, shape);
     if (!uses[0].global || llvm::any_of(uses, [](const AxisUse &use) { return use.other; }) || uses[1].global ||

@@ -96,8 +96,8 @@ public:
     endAtContinue(*loop.body[0]);
     Kernel iteration;
     iteration.body = loop.body[0];
-    if (llvm::Error e = removeReturns(*iteration.body))
-      return e;
+    if (!structureReturns(iteration.body->body, nullptr, nullptr))
+      return notApplicable("a `continue` of it cannot become a condition (line {0})", loop.line);
     KernelModel model(kernel, {0, 0, 0});
     if (unsigned line = model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
@@ -455,7 +455,7 @@ public:
       return std::move(e);
     if (llvm::Error e = requireApart(*kernel))
       return std::move(e);
-    if (llvm::Error e = removeReturns(*kernel->body))
+    if (llvm::Error e = removeReturns(*kernel))
       return std::move(e);
     Stmt *loop = findLoop(*kernel, site);
     if (!loop)

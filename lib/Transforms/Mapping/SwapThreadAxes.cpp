@@ -71,7 +71,7 @@ public:
 private:
   /// Leaves the axes as globalIdx.a; NotApplicable where they are used in another way.
   static llvm::Error normalize(KernelState &state, Kernel &kernel, unsigned with) {
-    if (llvm::Error e = requireApart(kernel))
+    if (llvm::Error e = requireApart(kernel, Kept::Statements))
       return e;
     adoptPlainIndices(state, kernel);
     std::array<AxisUse, 3> uses = normalizeGlobalIndex(kernel, {0, 0, 0});

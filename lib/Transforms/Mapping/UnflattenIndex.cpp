@@ -59,7 +59,7 @@ static llvm::Expected<std::vector<FlatIndex>> takeApart(KernelState &state, Kern
     return std::move(e);
   if (llvm::Error e = requireConstantParameters(kernel))
     return std::move(e);
-  if (llvm::Error e = removeReturns(*kernel.body))
+  if (llvm::Error e = removeReturns(kernel))
     return std::move(e);
   adoptPlainIndices(state, kernel);
   std::array<AxisUse, 3> uses = normalizeGlobalIndex(kernel, {0, 0, 0});

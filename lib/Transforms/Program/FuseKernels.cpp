@@ -109,7 +109,7 @@ public:
       return notApplicable("its launch relies on default arguments");
     if (llvm::Error e = requireConstantParameters(*part))
       return e;
-    if (llvm::Error e = removeReturns(*part->body))
+    if (llvm::Error e = removeReturns(*part))
       return e;
     if (llvm::Error e = rename(*part, given.arguments))
       return e;

@@ -29,7 +29,7 @@ llvm::Error TimeStepReader::prepare() {
     return notApplicable("its threads work together");
   if (llvm::Error e = requireConstantParameters(*kernel))
     return e;
-  if (llvm::Error e = removeReturns(*kernel->body))
+  if (llvm::Error e = removeReturns(*kernel))
     return e;
   adoptPlainIndices(state, *kernel);
   std::array<AxisUse, 3> axes = normalizeGlobalIndex(*kernel, {0, 0, 0});

@@ -350,7 +350,7 @@ private:
 
 /// The loop, once all threads of a block come to it together: guards around it go to what they guard.
 llvm::Expected<Stmt *> reachTogether(Kernel &kernel, llvm::StringRef path, const std::array<int64_t, 3> &shape) {
-  if (llvm::Error e = removeReturns(*kernel.body))
+  if (llvm::Error e = removeReturns(kernel))
     return std::move(e);
   Stmt *loop = findLoop(kernel, path);
   if (!loop)

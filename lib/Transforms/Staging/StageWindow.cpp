@@ -218,7 +218,7 @@ private:
       return notApplicable("no array is named");
     auto kernel = state.tree->clone();
     countFromZero(*kernel);
-    if (llvm::Error e = removeReturns(*kernel->body))
+    if (llvm::Error e = removeReturns(*kernel))
       return e;
     if (llvm::Error e = requireNoOpaqueText(*kernel))
       return std::move(e);

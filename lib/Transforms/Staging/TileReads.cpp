@@ -6,9 +6,7 @@
 
 using namespace optiml;
 
-/// Everything `condition`, one of those that apartFrom gives, says is among the facts that addFacts gives beside
-/// `facts`, which it joins.
-static bool fullyUnderstood(const KernelModel &model, const ExprRef &condition, bool taken, std::vector<Poly> &facts) {
+bool optiml::saysJust(const KernelModel &model, const ExprRef &condition, bool taken, std::vector<Poly> &facts) {
   size_t before = facts.size();
   model.addFacts(condition, taken, facts);
   if (facts.size() == before)
@@ -143,17 +141,14 @@ static llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const Kerne
   return dims;
 }
 
-using Guard = std::pair<ExprRef, bool>;
-
-/// Conditions with what they are made of apart: a && b holds where a and b do.
-static std::vector<Guard> apartFrom(const std::vector<Guard> &guards) {
+std::vector<Guard> optiml::conjunctsOf(const std::vector<Guard> &guards) {
   std::vector<Guard> result;
   for (const auto &[condition, taken] : guards) {
     std::vector<Guard> inner;
     if (condition->kind == ExprKind::Binary && condition->text == (taken ? "&&" : "||"))
-      inner = apartFrom({{condition->args[0], taken}, {condition->args[1], taken}});
+      inner = conjunctsOf({{condition->args[0], taken}, {condition->args[1], taken}});
     else if (isUnary(condition, "!"))
-      inner = apartFrom({{condition->args[0], !taken}});
+      inner = conjunctsOf({{condition->args[0], !taken}});
     else
       inner = {{condition, taken}};
     result.insert(result.end(), inner.begin(), inner.end());
@@ -170,7 +165,7 @@ static bool readsWhatIsLeftOut(const KernelModel &model, const Access &access, c
   Poly between = model.poly(condition->args[0]) - model.poly(condition->args[1]);
   if (!model.stable(between) || between.terms.empty())
     return false;
-  std::vector<Guard> around = apartFrom(access.guards);
+  std::vector<Guard> around = conjunctsOf(access.guards);
   auto alsoAround = [&](const Guard &other) {
     return llvm::any_of(around, [&](const Guard &own) {
       return own != guard && own.second == other.second && equal(own.first, other.first);
@@ -178,7 +173,7 @@ static bool readsWhatIsLeftOut(const KernelModel &model, const Access &access, c
   };
   return llvm::any_of(model.accesses(), [&](const Access &other) {
     if (other.array != access.array || !other.read || other.bytes != access.bytes || other.subscripts.size() != 1 ||
-        !model.stable(other.subscripts[0]) || !llvm::all_of(apartFrom(other.guards), alsoAround))
+        !model.stable(other.subscripts[0]) || !llvm::all_of(conjunctsOf(other.guards), alsoAround))
       return false;
     Poly distance = access.subscripts[0] - other.subscripts[0];
     int64_t times = distance.terms.empty() ? 0 : distance.terms.begin()->second / between.terms.begin()->second;
@@ -212,12 +207,12 @@ llvm::Expected<std::vector<StagedRead>> optiml::readsOf(const KernelModel &model
     if (!model.stable(access.subscripts[0]))
       return notApplicable("the index of {0} uses a variable that changes (line {1})", array, access.stmt->line);
     std::vector<Poly> facts;
-    for (const auto &[condition, taken] : apartFrom(access.guards)) {
+    for (const auto &[condition, taken] : conjunctsOf(access.guards)) {
       bool header = false; // loop headers come as bounds
       for (const Stmt *s : access.path)
         header |= s->kind == StmtKind::For && s->expr == condition;
       if (!header && !readsWhatIsLeftOut(model, access, {condition, taken}) &&
-          !fullyUnderstood(model, condition, taken, facts))
+          !saysJust(model, condition, taken, facts))
         return notApplicable("the condition around {0} is not affine (line {1})", array, access.stmt->line);
     }
     Poly index = access.subscripts[0];

@@ -6,6 +6,14 @@
 
 namespace optiml {
 
+/// A condition, and whether it holds.
+using Guard = std::pair<ExprRef, bool>;
+/// Conditions with what they are made of apart: a && b holds where a and b do.
+std::vector<Guard> conjunctsOf(const std::vector<Guard> &guards);
+/// Everything `condition`, one of those that conjunctsOf gives, says is among the facts that addFacts gives beside
+/// `facts`, which it joins.
+bool saysJust(const KernelModel &model, const ExprRef &condition, bool taken, std::vector<Poly> &facts);
+
 /// A read whose index is split into what the threads of a block and the loops in them make it run over, and the rest.
 struct StagedRead {
   const Access *access;

@@ -204,7 +204,7 @@ llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm:
   if (!shape[0] || !shape[1] || !shape[2])
     return notApplicable("the shape of the block is not known");
   auto kernel = state.tree->clone();
-  if (llvm::Error e = removeReturns(*kernel->body))
+  if (llvm::Error e = removeReturns(*kernel))
     return std::move(e);
   if (auto split = findThreadSplit(*kernel, shape))
     for (bool quotientAlongX : {false, true}) {

@@ -96,7 +96,7 @@ __global__ void own(const float *x, float *low, int n) {
   if (i < n)
     atomicMin(low, x[i]);
 }
-// OWN: {{threads work together|not fixed|may access memory}}
+// OWN: {{threads work together|not fixed|may access memory|is not updated by atomics}}
 
 __global__ void beside(const float *x, float *low, float *sum, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
