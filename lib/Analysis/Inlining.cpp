@@ -1,5 +1,6 @@
 //===- Inlining.cpp - reading functions in place of their calls -----------===//
 #include "Inlining.h"
+#include "optiml/Analysis/KernelModel.h"
 #include "clang/AST/Attr.h"
 #include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "clang/AST/ExprCXX.h"
@@ -250,15 +251,17 @@ bool optiml::writesOutside(const std::vector<StmtRef> &list, const std::set<std:
       outside |= !e->pure;
       if (!isChange(e))
         return;
+      // An element may be of an array, or of an array that is a member; a pointer leads elsewhere.
       const Expr *place = e->args[0].get();
-      bool element = false;
+      bool isElement = false, follows = false;
       while (place->kind == ExprKind::Subscript ||
              (place->kind == ExprKind::Member && !place->args[0]->type.isPointer())) {
-        element |= place->kind == ExprKind::Subscript;
+        isElement = place->kind == ExprKind::Subscript;
         place = place->args[0].get();
+        follows |= isElement && place->kind == ExprKind::Member && !isArray(place->type);
       }
-      outside |=
-          place->kind != ExprKind::Var || !(arrays.count(place->text) || (!element && scalars.count(place->text)));
+      outside |= place->kind != ExprKind::Var || follows ||
+                 !(arrays.count(place->text) || (!isElement && scalars.count(place->text)));
     });
   return outside;
 }

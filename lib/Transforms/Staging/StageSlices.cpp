@@ -32,6 +32,7 @@
 // kernel has already, shared memory is limited to 48 KiB.
 //
 //===----------------------------------------------------------------------===//
+#include "Scalar/VectorPieces.h"
 #include "SharedTile.h"
 #include "ThreadMapping.h"
 #include "TileReads.h"
@@ -47,11 +48,20 @@ using namespace optiml;
 
 namespace {
 
-/// The slices of one array.
+/// An access to an array of slices.
+struct SliceAccess {
+  const Access *access;
+  ExprRef element; ///< what it accesses, or a part of: the number, or the record
+  Poly within;     ///< where in the slice
+  bool isWhole() const { return access->place == element; }
+};
+
+/// The slices of one array. They are copied by words: its numbers, or what its records are made of.
 struct Slices {
   std::string array, name; ///< `name`: in shared memory
   ExprRef root;
-  Type type;
+  Type element, word;
+  int64_t words = 1;  ///< of an element
   int64_t stride = 0; ///< from one thread's slice to the next one's, in elements
   Poly base, rowStride;
   int64_t low = INT64_MAX, high = INT64_MIN; ///< what is accessed of a slice
@@ -59,10 +69,41 @@ struct Slices {
   bool isDense = false;   ///< every thread writes all of it
   bool isSet = false;     ///< and before it reads any
   bool needsNext = false; ///< only the next thread's first access shows that all of a slice is part of the array
-  std::vector<std::pair<const Access *, Poly>> accesses; ///< and where in the slice
+  std::vector<SliceAccess> accesses;
+  bool isOfRecords() const { return element.cls == Type::Class::Record; }
   int64_t length() const { return high - low + 1; }
-  int64_t padded() const { return length() | 1; } // threads of a warp in banks of their own
+  int64_t copied() const { return length() * words; }
+  /// Threads of a warp in banks of their own, as far as the alignment of records allows.
+  int64_t padded() const {
+    const int64_t bytes = copied() * word.bytes;
+    return isOfRecords() && bytes % 16 == 0 ? copied() + 16 / word.bytes : copied() | 1;
+  }
 };
+
+/// Elements that an access reaches for certain, under conditions that stand around it, outermost first.
+struct CertainPlaces {
+  std::vector<Guard> conditions;
+  std::set<int64_t> places;
+};
+
+/// The element of an array of numbers or records that the access reaches, or a part of; null: it is of another kind.
+ExprRef elementOf(const KernelModel &model, const Access &access) {
+  ExprRef e = access.node;
+  if (model.param(access.array))
+    return e;
+  while (e->kind == ExprKind::Member || (e->kind == ExprKind::Subscript && e->args[0]->kind != ExprKind::Var)) {
+    if (e->args[0]->type.isPointer() && !isArray(e->args[0]->type))
+      return nullptr;
+    e = e->args[0];
+  }
+  return e->kind == ExprKind::Subscript && model.param(rootName(e)) ? e : nullptr;
+}
+
+/// The parameter whose elements the access reaches, or what the model calls its array.
+std::string arrayOf(const KernelModel &model, const Access &access) {
+  const ExprRef element = elementOf(model, access);
+  return element && element != access.node ? rootName(element) : access.array;
+}
 
 class SliceStager {
 public:
@@ -85,7 +126,7 @@ public:
       return e;
     int64_t bytes = sharedBytes(kernel);
     for (const Slices &slices : all)
-      bytes += threads() * slices.padded() * slices.type.bytes;
+      bytes += threads() * slices.padded() * slices.word.bytes;
     if (bytes > int64_t(state.hints.maxSharedBytes))
       return notApplicable("{0} bytes of shared memory are too many", bytes);
     return rewrite();
@@ -99,33 +140,68 @@ private:
     return isParameter(model, atom) || isLaunchExtent(atom) || llvm::StringRef(atom).starts_with("blockIdx.");
   }
 
+  /// The largest number that the kernel accesses in records of this type: they are aligned for it.
+  Type wordOf(const Type &record) const {
+    int64_t bytes = 0;
+    walk(*kernel.body, [&](Stmt &s) {
+      ownExprs(s, [&](ExprRef &own) {
+        walk(own, [&](const ExprRef &e) {
+          if ((!e->type.isInt() && !e->type.isFloat()) || e->type.isHalf)
+            return;
+          for (const Expr *part = e.get(); part->kind == ExprKind::Member || part->kind == ExprKind::Subscript;) {
+            part = part->args[0].get();
+            if (part->type.isPointer() && !isArray(part->type))
+              return;
+            if (part->type.unqualified().text == record.text)
+              bytes = std::max<int64_t>(bytes, e->type.bytes);
+          }
+        });
+      });
+    });
+    return bytes == 8 ? Type::makeLong() : bytes == 4 ? Type::makeUnsigned() : Type();
+  }
+
   llvm::Error addArray(const std::string &array) {
     Slices slices;
     slices.array = array;
     for (const Access &access : model.accesses())
-      if (access.array == array)
-        if (llvm::Error e = addAccess(slices, access))
+      if (arrayOf(model, access) == array)
+        if (llvm::Error e = addAccess(slices, access, elementOf(model, access)))
           return e;
     if (slices.accesses.empty())
       return notApplicable("{0} is not accessed", array);
-    if (slices.length() > std::abs(slices.stride) || slices.length() < 2)
+    if (slices.isOfRecords()) {
+      slices.word = wordOf(slices.element);
+      constexpr int64_t vector = 16; // bytes, which a thread accesses at once
+      if (!slices.word.bytes || slices.element.bytes % slices.word.bytes || slices.element.bytes == vector / 2 ||
+          slices.element.bytes == vector)
+        return notApplicable("the records of {0} are not made of words, or are a vector", array);
+      slices.words = slices.element.bytes / slices.word.bytes;
+    }
+    if (slices.length() > slices.stride || slices.copied() < 2)
       return notApplicable("the threads' parts of {0} are no slices apart from one another", array);
     all.push_back(std::move(slices));
     return llvm::Error::success();
   }
 
-  llvm::Error addAccess(Slices &slices, const Access &access) {
+  llvm::Error addAccess(Slices &slices, const Access &access, const ExprRef &element) {
     const unsigned line = access.stmt->line;
-    const Type type = access.node->type.unqualified();
-    if (access.space != Space::Global || !model.param(access.array) || access.subscripts.size() != 1 ||
-        access.place != access.node || access.node->type.isVolatile || (!type.isInt() && !type.isFloat()) ||
-        type.isHalf || (type.bytes != 4 && type.bytes != 8))
-      return notApplicable("{0} is no array of numbers of 4 or 8 bytes (line {1})", access.array, line);
+    if (!element)
+      return notApplicable("{0} is accessed in other ways than by index (line {1})", slices.array, line);
+    const bool isDirect = element == access.node;
+    const Type type = element->type.unqualified(), part = access.place->type;
+    const bool isRecord = type.cls == Type::Class::Record, isWhole = access.place == element;
+    const bool isNumber = (part.isInt() || part.isFloat()) && !part.isHalf && (part.bytes == 4 || part.bytes == 8);
+    if (access.space != Space::Global || element->kind != ExprKind::Subscript ||
+        (isDirect && access.subscripts.size() != 1) || part.isVolatile ||
+        (isWhole ? !isRecord && !isNumber : !isRecord))
+      return notApplicable("{0} is no array of numbers of 4 or 8 bytes, or records of these (line {1})", slices.array,
+                           line);
     if (access.atomic)
-      return notApplicable("{0} is updated by atomic operations (line {1})", access.array, line);
+      return notApplicable("{0} is updated by atomic operations (line {1})", slices.array, line);
     Poly base, within, rowStride;
     int64_t stride = 0;
-    for (const auto &[monomial, c] : access.subscripts[0].terms) {
+    for (const auto &[monomial, c] : (isDirect ? access.subscripts[0] : model.poly(element->args[1])).terms) {
       Poly term(c);
       bool isX = false, isY = false, ofBlock = true;
       for (const std::string &atom : monomial) {
@@ -137,33 +213,37 @@ private:
           term = term * Poly::atom(atom);
       }
       if ((isX && monomial.size() > 1) || (isY && !ofBlock))
-        return notApplicable("the slices of {0} have no constant size (line {1})", access.array, line);
+        return notApplicable("the slices of {0} have no constant size (line {1})", slices.array, line);
       if (isX)
         stride = c;
       else if (isY)
         rowStride = rowStride + term;
+      else if (ofBlock && !monomial.empty())
+        base = base + term;
       else
-        (ofBlock && !monomial.empty() ? base : within) = (ofBlock && !monomial.empty() ? base : within) + term;
+        within = within + term;
     }
     const std::vector<Poly> facts = model.facts(access);
     const auto least = lowerBound(model, within, facts), most = upperBound(model, within, facts);
     if (!least || !most || !least->constant() || !most->constant())
-      return notApplicable("it is not known which part of {0} a thread accesses (line {1})", access.array, line);
-    if (stride < 2)
-      return notApplicable("neighbouring threads access no slices of {0} (line {1})", access.array, line);
-    if (!slices.accesses.empty() &&
-        (stride != slices.stride || !(base == slices.base) || !(rowStride == slices.rowStride)))
-      return notApplicable("threads access more of {0} than slices of their own (line {1})", access.array, line);
-    slices.root = access.root;
-    slices.type = type;
+      return notApplicable("it is not known which part of {0} a thread accesses (line {1})", slices.array, line);
+    if (stride < (isRecord ? 1 : 2))
+      return notApplicable("neighbouring threads access no slices of {0} (line {1})", slices.array, line);
+    if (!slices.accesses.empty() && (stride != slices.stride || !(base == slices.base) ||
+                                     !(rowStride == slices.rowStride) || type.text != slices.element.text))
+      return notApplicable("threads access more of {0} than slices of their own (line {1})", slices.array, line);
+    slices.root = isDirect ? access.root : element->args[0];
+    slices.element = type;
+    if (isWhole && !isRecord)
+      slices.word = type;
     slices.stride = stride;
     slices.base = base;
     slices.rowStride = rowStride;
     slices.low = std::min(slices.low, *least->constant());
     slices.high = std::max(slices.high, *most->constant());
-    slices.wideIndex |= access.wideIndex;
+    slices.wideIndex |= isDirect ? access.wideIndex : element->args[1]->type.bytes == 8;
     slices.isWritten |= access.write;
-    slices.accesses.emplace_back(&access, within);
+    slices.accesses.push_back({&access, element, within});
     return llvm::Error::success();
   }
 
@@ -171,9 +251,9 @@ private:
   void findGate() {
     std::vector<Guard> common;
     for (const Slices &slices : all)
-      for (const auto &[access, within] : slices.accesses) {
-        const std::vector<Guard> own = conjunctsOf(access->guards);
-        if (&slices == &all.front() && access == slices.accesses.front().first)
+      for (const SliceAccess &a : slices.accesses) {
+        const std::vector<Guard> own = conjunctsOf(a.access->guards);
+        if (&slices == &all.front() && &a == &slices.accesses.front())
           common = own;
         llvm::erase_if(common, [&](const Guard &c) { return !holds(own, c); });
       }
@@ -195,8 +275,9 @@ private:
                         [&](const Guard &c) { return c.second == wanted.second && equal(c.first, wanted.first); });
   }
 
-  /// Where in the slice the access goes for certain, once a thread has passed the gate.
-  std::set<int64_t> certainPlaces(const Access &access, const Poly &within) const {
+  /// Where in the slice the access goes for certain, once a thread has passed the gate and the conditions.
+  CertainPlaces certainPlaces(const SliceAccess &a) const {
+    const Access &access = *a.access;
     const Stmt *outermost = nullptr;
     bool leaves = false;
     std::vector<CountedLoop> loops;
@@ -212,20 +293,23 @@ private:
     }
     const bool isStatement =
         access.stmt->kind == StmtKind::Expr || access.stmt->kind == StmtKind::Decl || access.stmt->kind == StmtKind::If;
+    CertainPlaces result;
     for (const Guard &guard : conjunctsOf(access.guards)) {
       const bool ofLoop =
           llvm::any_of(loops, [&](const CountedLoop &loop) { return equal(loop.stmt->expr, guard.first); });
       if (!holds(gate, guard) && !(guard.second && ofLoop))
-        return {};
+        result.conditions.push_back(guard);
     }
+    if (!loops.empty() && !result.conditions.empty() && holdsGuard(*loops.front().stmt, result.conditions))
+      return {}; // another one in each iteration
     if (!isStatement || (leaves && jumpsBefore(*outermost, access.stmt)))
       return {};
     // Of a loop that may be left early, only the first iteration is certain.
     constexpr size_t most = 1 << 14;
-    std::vector<Poly> places = {within};
+    std::vector<Poly> places = {a.within};
     for (const CountedLoop &loop : loops) {
       std::vector<Poly> next;
-      const int64_t trips = within.mentions(loop.var) && !leaves ? *loop.tripCount() : 1;
+      const int64_t trips = a.within.mentions(loop.var) && !leaves ? *loop.tripCount() : 1;
       if (int64_t(places.size()) * trips > int64_t(most))
         return {};
       for (const Poly &place : places)
@@ -233,13 +317,50 @@ private:
           next.push_back(place.substitute(loop.var, Poly(*constantValue(loop.lower) + trip * loop.step)));
       places = std::move(next);
     }
-    std::set<int64_t> result;
     for (const Poly &place : places) {
       if (!place.constant())
         return {};
-      result.insert(*place.constant());
+      result.places.insert(*place.constant());
     }
     return result;
+  }
+
+  /// One of the conditions belongs to an `if` or an expression in the loop.
+  static bool holdsGuard(const Stmt &loop, const std::vector<Guard> &conditions) {
+    return anyExpr(loop, [&](const ExprRef &e) {
+      return llvm::any_of(conditions, [&](const Guard &guard) { return e == guard.first; });
+    });
+  }
+
+  /// The elements that every thread reaches that has passed the gate: what it does on both sides of a condition counts.
+  static std::set<int64_t> together(std::vector<CertainPlaces> parts) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t a = 0; a < parts.size() && !changed; ++a)
+        for (size_t b = a + 1; b < parts.size() && !changed; ++b)
+          changed = join(parts, a, b);
+    }
+    return parts.empty() || !parts.front().conditions.empty() ? std::set<int64_t>() : parts.front().places;
+  }
+  static bool join(std::vector<CertainPlaces> &parts, size_t a, size_t b) {
+    std::vector<Guard> &x = parts[a].conditions, &y = parts[b].conditions;
+    auto same = [](const Guard &p, const Guard &q) { return p.first == q.first; }; // evaluated once
+    if (x.size() != y.size() || !std::equal(x.begin(), x.end(), y.begin(), same))
+      return false;
+    const size_t different = llvm::count_if(
+        llvm::zip(x, y), [](const auto &pair) { return std::get<0>(pair).second != std::get<1>(pair).second; });
+    if (different == 0) {
+      parts[a].places.insert(parts[b].places.begin(), parts[b].places.end());
+    } else if (different == 1 && x.back().second != y.back().second) {
+      std::erase_if(parts[a].places, [&](int64_t place) { return !parts[b].places.count(place); });
+      x.pop_back();
+    } else {
+      return false;
+    }
+    parts.erase(parts.begin() + long(b));
+    // Without conditions first, so that the others join it.
+    llvm::stable_sort(parts, [](const auto &p, const auto &q) { return p.conditions.size() < q.conditions.size(); });
+    return true;
   }
 
   /// A jump stands in `loop` before the statement.
@@ -256,7 +377,8 @@ private:
   static bool isBeforeReads(const Slices &slices, const Access &access) {
     auto outermost = llvm::find_if(access.path, [](const Stmt *s) { return isLoop(*s); });
     bool found = false;
-    for (const auto &[other, within] : slices.accesses) {
+    for (const SliceAccess &a : slices.accesses) {
+      const Access *other = a.access;
       found |= other == &access;
       if (other->read &&
           (!found || other->stmt == access.stmt || (outermost != access.path.end() && insideOf(*other, *outermost))))
@@ -267,35 +389,40 @@ private:
 
   /// All of the block's slices are part of the array where its threads pass the gate.
   llvm::Error checkWhole(Slices &slices) {
-    std::set<int64_t> touched, written, set;
-    for (const auto &[access, within] : slices.accesses) {
-      const std::set<int64_t> places = certainPlaces(*access, within);
-      touched.insert(places.begin(), places.end());
-      if (access->write)
-        written.insert(places.begin(), places.end());
-      if (isBeforeReads(slices, *access))
-        set.insert(places.begin(), places.end());
+    std::vector<CertainPlaces> parts, writes, sets;
+    for (const SliceAccess &a : slices.accesses) {
+      const CertainPlaces certain = certainPlaces(a);
+      if (certain.places.empty())
+        continue;
+      parts.push_back(certain);
+      if (a.access->write && a.isWhole())
+        writes.push_back(certain);
+      if (a.isWhole() && isBeforeReads(slices, *a.access))
+        sets.push_back(certain);
     }
-    slices.isDense = int64_t(written.size()) == slices.length();
-    slices.isSet = int64_t(set.size()) == slices.length();
+    const std::set<int64_t> touched = together(parts);
+    slices.isDense = int64_t(together(writes).size()) == slices.length();
+    slices.isSet = int64_t(together(sets).size()) == slices.length();
     if (!touched.count(slices.low))
       return notApplicable("it is not certain that each thread accesses its first element of {0}", slices.array);
     slices.needsNext = !touched.count(slices.high);
     if (slices.needsNext && gateFacts.empty())
       return notApplicable("nothing tells which threads have slices of {0}", slices.array);
     if (slices.isWritten && !slices.isDense)
-      for (const auto &[access, within] : slices.accesses)
-        if (access->write && !(access->stmt->kind == StmtKind::Expr && isChange(access->stmt->expr) &&
-                               access->stmt->expr->args[0] == access->place && findPlace(*kernel.body, access->stmt)))
-          return notApplicable("{0} is written within an expression (line {1})", slices.array, access->stmt->line);
+      for (const SliceAccess &a : slices.accesses) {
+        const Stmt &s = *a.access->stmt;
+        if (a.access->write && !(s.kind == StmtKind::Expr && isChange(s.expr) && s.expr->args[0] == a.access->place &&
+                                 findPlace(*kernel.body, &s)))
+          return notApplicable("{0} is written within an expression (line {1})", slices.array, s.line);
+      }
     return llvm::Error::success();
   }
 
   llvm::Error requireDisjointArrays() {
     std::map<std::string, bool> arrays; // whether they are written
     for (const Access &access : model.accesses())
-      if (access.space == Space::Global && model.param(access.array))
-        arrays[access.array] |= access.write;
+      if (access.space == Space::Global && !isConstantOfFile(model, access))
+        arrays[arrayOf(model, access)] |= access.write;
     for (const Slices &slices : all)
       for (const auto &[other, isWritten] : arrays)
         if (other != slices.array && (isWritten || slices.isWritten))
@@ -336,8 +463,13 @@ private:
     });
   }
 
-  ExprRef sharedElement(const Slices &slices, const ExprRef &thread, const ExprRef &place) const {
-    return subscript(subscript(var(slices.name, slices.type), thread, slices.type), place, slices.type);
+  static ExprRef sharedWord(const Slices &slices, const ExprRef &thread, const ExprRef &place) {
+    return subscript(subscript(var(slices.name, slices.word), thread, slices.word), place, slices.word);
+  }
+  /// What stands for the element that is accessed.
+  ExprRef sharedElement(const Slices &slices, const ExprRef &thread, const Poly &within) const {
+    const ExprRef word = sharedWord(slices, thread, polyExpr(model, Poly(slices.words) * (within - Poly(slices.low))));
+    return slices.isOfRecords() ? reinterpreted(word, slices.element, /*isConst=*/false) : word;
   }
 
   /// Copies all slices of the block: into shared memory, or back.
@@ -346,27 +478,31 @@ private:
     const std::string counter = freshName(taken, "i"), element = freshName(taken, "e"), slice = freshName(taken, "r"),
                       column = freshName(taken, "c");
     taken.erase(counter); // sibling loops share it
-    const int64_t length = slices.length();
+    const int64_t copied = slices.copied();
     const ExprRef e = var(element, integer), r = var(slice, integer), c = var(column, integer);
-    Poly place = slices.base + Poly(slices.low) + Poly::atom(column);
+    const Poly words(slices.words);
+    Poly place = words * (slices.base + Poly(slices.low)) + Poly::atom(column);
     if (shape[1] == 1)
-      place = place + Poly(slices.stride) * Poly::atom(slice);
+      place = place + words * Poly(slices.stride) * Poly::atom(slice);
     ExprRef index = polyExpr(model, place);
     if (shape[1] > 1) {
       const ExprRef x = binary("%", r, intLit(shape[0])), y = binary("/", r, intLit(shape[0]));
-      index = add(add(index, mul(x, intLit(slices.stride))), mul(polyExpr(model, slices.rowStride), y));
+      index = add(add(index, mul(x, intLit(slices.words * slices.stride))),
+                  mul(polyExpr(model, words * slices.rowStride), y));
     }
-    const ExprRef global =
-        subscript(slices.root, slices.wideIndex ? wideExpr(index) : index, slices.accesses.front().first->node->type);
-    const ExprRef shared = sharedElement(slices, r, c);
+    const Type word = slices.isOfRecords() ? slices.word : slices.accesses.front().element->type;
+    const ExprRef root =
+        slices.isOfRecords() ? castTo(Type::makePointer(word.withConst(!back)), slices.root) : slices.root;
+    const ExprRef global = subscript(root, slices.wideIndex ? wideExpr(index) : index, word);
+    const ExprRef shared = sharedWord(slices, r, c);
     std::vector<StmtRef> body = {declStmt(element, integer.withConst(true),
                                           add(var(tid, integer), mul(var(counter, integer), intLit(threads())))),
-                                 declStmt(slice, integer.withConst(true), binary("/", e, intLit(length))),
-                                 declStmt(column, integer.withConst(true), binary("%", e, intLit(length))),
+                                 declStmt(slice, integer.withConst(true), binary("/", e, intLit(copied))),
+                                 declStmt(column, integer.withConst(true), binary("%", e, intLit(copied))),
                                  exprStmt(back ? assign("=", global, shared) : assign("=", shared, global))};
     constexpr int64_t longest = 16;
-    return countedFor(counter, integer, intLit(0), intLit(length), 1, block(std::move(body)),
-                      length <= longest ? FullUnroll : 8);
+    return countedFor(counter, integer, intLit(0), intLit(copied), 1, block(std::move(body)),
+                      copied <= longest ? FullUnroll : 8);
   }
 
   llvm::Error rewrite() {
@@ -384,22 +520,27 @@ private:
     for (Slices &slices : all) {
       slices.name = freshName(taken, slices.array + "_slices");
       llvm::replace(slices.name, '.', '_');
-      declarations.push_back(sharedArray(slices.name, slices.type, {intLit(threads()), intLit(slices.padded())}));
+      declarations.push_back(sharedArray(slices.name, slices.word, {intLit(threads()), intLit(slices.padded())},
+                                         slices.isOfRecords() * 16));
       if (!slices.isSet)
         staged.push_back(copy(slices, /*back=*/false, tid));
-      for (const auto &[access, within] : slices.accesses)
-        replacement[access->place.get()] = sharedElement(slices, thread, polyExpr(model, within - Poly(slices.low)));
+      for (const SliceAccess &a : slices.accesses)
+        replacement[a.element.get()] = sharedElement(slices, thread, a.within);
     }
     if (!llvm::all_of(all, [](const Slices &slices) { return slices.isSet; }))
       staged.push_back(barrierStmt());
-    replaceNodes(*kernel.body, replacement);
+    // What goes to both places: the target there, and here.
+    std::vector<std::pair<Stmt *, ExprRef>> both;
     for (const Slices &slices : all)
-      for (const auto &[access, within] : slices.accesses)
-        if (access->write && !slices.isDense) {
-          auto place = findPlace(*kernel.body, access->stmt);
-          place->block->body.insert(place->block->body.begin() + long(place->index) + 1,
-                                    exprStmt(assign("=", access->place, replacement.at(access->place.get()))));
-        }
+      for (const SliceAccess &a : slices.accesses)
+        if (a.access->write && !slices.isDense)
+          both.emplace_back(a.access->stmt, a.access->place);
+    replaceNodes(*kernel.body, replacement);
+    for (const auto &[stmt, target] : both) {
+      auto place = findPlace(*kernel.body, stmt);
+      place->block->body.insert(place->block->body.begin() + long(place->index) + 1,
+                                exprStmt(assign("=", target, stmt->expr->args[0])));
+    }
     llvm::append_range(staged, kernel.body->body);
     if (llvm::any_of(all, [](const Slices &slices) { return slices.isDense; }))
       staged.push_back(barrierStmt());
@@ -434,8 +575,11 @@ public:
     const KernelModel model(*state.tree, state.pinnedBlock());
     std::vector<std::string> arrays;
     for (const Access &access : model.accesses())
-      if (access.space == Space::Global && !llvm::is_contained(arrays, access.array))
-        arrays.push_back(access.array);
+      if (access.space == Space::Global) {
+        const std::string name = arrayOf(model, access);
+        if (model.param(name) && !llvm::is_contained(arrays, name))
+          arrays.push_back(name);
+      }
     std::vector<ActionTemplate> result;
     std::string joint;
     for (const std::string &array : arrays)

@@ -4,13 +4,17 @@
 // RUN: %opt --passes='block-shape[legendre]{x=64,y=1};stage-slices[legendre:c]' %s | %check=LEGENDRE
 // RUN: %opt --passes='block-shape[unguarded]{x=64,y=1};stage-slices[unguarded:v]' %s | %check=UNGUARDED
 // RUN: %opt --passes='specialize-scalar[rows:n]{value=16};block-shape[rows]{x=64,y=1};stage-slices[rows:a]' %s | %check=ROWS
+// RUN: %opt --passes='block-shape[drift]{x=64,y=1};stage-slices[drift:b]' %s | %check=DRIFT
+// RUN: %opt --passes='block-shape[square]{x=32,y=1};stage-slices[square:a+out]' %s | %check=SQUARE
+// RUN: %opt --passes='block-shape[bounce]{x=32,y=1};stage-slices[bounce:f]' %s | %check=BOUNCE
+// RUN: %refused --passes='block-shape[apart]{x=32,y=1};stage-slices[apart:f]' %s 2>&1 | %check=APART
 // RUN: %refused --passes='block-shape[rows]{x=64,y=1};stage-slices[rows:a]' %s 2>&1 | %check=SIZE
 // RUN: %refused --passes='block-shape[next]{x=64,y=1};stage-slices[next:a]' %s 2>&1 | %check=NEXT
 // RUN: %refused --passes='block-shape[chosen]{x=64,y=1};stage-slices[chosen:a]' %s 2>&1 | %check=CHOSEN
 // RUN: %refused --passes='block-shape[counts]{x=64,y=1};stage-slices[counts:n]' %s 2>&1 | %check=COUNTS
 // RUN: %refused --passes='block-shape[maybe]{x=64,y=1};stage-slices[maybe:a]' %s 2>&1 | %check=MAYBE
 // RUN: %refused --passes='block-shape[solve]{x=64,y=1};stage-slices[solve:y]' %s 2>&1 | %check=CLOSE
-// RUN: optiml-opt --emit --passes='block-shape[solve]{x=32,y=1};stage-slices[solve:m];block-shape[collide]{x=16,y=4};stage-slices[collide:from+to];block-shape[legendre]{x=64,y=1};stage-slices[legendre:c];block-shape[unguarded]{x=64,y=1};stage-slices[unguarded:v];specialize-scalar[rows:n]{value=16};block-shape[rows]{x=64,y=1};stage-slices[rows:a]' %s > %t.cu
+// RUN: optiml-opt --emit --passes='block-shape[solve]{x=32,y=1};stage-slices[solve:m];block-shape[collide]{x=16,y=4};stage-slices[collide:from+to];block-shape[legendre]{x=64,y=1};stage-slices[legendre:c];block-shape[unguarded]{x=64,y=1};stage-slices[unguarded:v];specialize-scalar[rows:n]{value=16};block-shape[rows]{x=64,y=1};stage-slices[rows:a];block-shape[drift]{x=64,y=1};stage-slices[drift:b];block-shape[square]{x=32,y=1};stage-slices[square:a+out];block-shape[bounce]{x=32,y=1};stage-slices[bounce:f]' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: %verify=%t.cu %s -- 150 20 | %check=SAME
 // SAME: the same results
@@ -20,6 +24,9 @@
 // RAN-DAG: legendre: 1 optimized, 0 original launches
 // RAN-DAG: unguarded: 1 optimized, 0 original launches
 // RAN-DAG: rows: 1 optimized, 0 original launches
+// RAN-DAG: drift: 1 optimized, 0 original launches
+// RAN-DAG: square: 1 optimized, 0 original launches
+// RAN-DAG: bounce: 1 optimized, 0 original launches
 // REQUIRES: optiml-run
 #include <cstdio>
 #include <cstdlib>
@@ -142,6 +149,87 @@ __global__ void maybe(const float *a, const float *x, float *y, int n) {
     for (int k = 0; k < 4; ++k)
       y[i] += a[i * 4 + k];
 }
+
+// Records: what changes goes back member by member.
+struct Body {
+  float x, y, z, vx, vy, vz;
+  int hits;
+};
+// DRIFT: __shared__ __align__(16) unsigned int b_slices[64][7];
+// DRIFT: b_slices[r][c] = ((const unsigned int *)b)[blockIdx.x * 448 + c + r * 7];
+// DRIFT: {{.*}}(Body *)&b_slices[threadIdx.x][0]{{.*}}.x += 0.5f * {{.*}}(Body *)&b_slices[threadIdx.x][0]{{.*}}.vx;
+// DRIFT-NEXT: b[i].x = {{.*}}(Body *)&b_slices[threadIdx.x][0]{{.*}}.x;
+__global__ void drift(Body *b, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    b[i].x += 0.5f * b[i].vx;
+    if (b[i].x > 3.0f) {
+      b[i].vx = -b[i].vx;
+      b[i].hits++;
+    }
+  }
+}
+
+// Records of arrays, computed by value.
+struct Matrix {
+  double v[9];
+  __host__ __device__ double operator()(int r, int c) const { return v[r * 3 + c]; }
+  __host__ __device__ double &operator()(int r, int c) { return v[r * 3 + c]; }
+};
+__host__ __device__ Matrix operator*(const Matrix &a, const Matrix &b) {
+  Matrix c;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      double s = 0;
+      for (int k = 0; k < 3; ++k)
+        s += a(i, k) * b(k, j);
+      c(i, j) = s;
+    }
+  return c;
+}
+// SQUARE: __shared__ __align__(16) long long a_slices[32][9];
+// SQUARE: __shared__ __align__(16) long long out_slices[32][9];
+// SQUARE: a_slices[r][c] = ((const long long *)a)[
+// SQUARE-NOT: out_slices[r][c] =
+// SQUARE: *(Matrix *)&out_slices[threadIdx.x][0] = c_1;
+// SQUARE: ((long long *)out)[{{.*}}] = out_slices[
+__global__ void square(const Matrix *a, Matrix *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    out[i] = a[i] * a[i] * a[i];
+}
+
+// Every thread writes all of its slice, on one side of a condition or on the other.
+// BOUNCE: __shared__ float f_slices[32][9];
+// BOUNCE-NOT: f_slices[r][c] = f[
+// BOUNCE: f[{{.*}}] = f_slices[
+__global__ void bounce(const float *from, float *f, const int *solid, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  if (solid[i]) {
+    for (int q = 0; q < 9; q++)
+      f[i * 9 + q] = -from[i];
+    return;
+  }
+  for (int q = 0; q < 9; q++)
+    f[i * 9 + q] = from[i] * q;
+}
+// A condition that has changed in between is another one.
+// APART: it is not certain that each thread accesses its first element of f
+__global__ void apart(const int *in, float *f, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    bool some = in[i] > 1;
+    if (some)
+      for (int q = 0; q < 4; q++)
+        f[i * 4 + q] = 1;
+    some = !some || in[i] > 7;
+    if (!some)
+      for (int q = 0; q < 4; q++)
+        f[i * 4 + q] = 2;
+  }
+}
 // CLOSE: neighbouring threads access no slices of y
 
 int main(int argc, char **argv) {
@@ -149,6 +237,16 @@ int main(int argc, char **argv) {
   float *m, *y, *from, *to;
   double *c, *z;
   int *v;
+  Body *b;
+  Matrix *a, *cubes;
+  cudaMallocManaged(&b, n * sizeof(Body));
+  cudaMallocManaged(&a, n * sizeof(Matrix));
+  cudaMallocManaged(&cubes, n * sizeof(Matrix));
+  for (int i = 0; i < n; ++i) {
+    b[i] = {i * 37 % 11 - 5.0f, 1, 2, i * 31 % 7 - 3.0f, 4, 5, 6};
+    for (int k = 0; k < 9; ++k)
+      a[i].v[k] = (i * 29 + k * 7) % 13 - 6;
+  }
   cudaMallocManaged(&m, n * 36 * sizeof(float));
   cudaMallocManaged(&y, n * sizeof(float));
   cudaMallocManaged(&from, n * w * 5 * sizeof(float));
@@ -182,6 +280,18 @@ int main(int argc, char **argv) {
   cudaDeviceSynchronize();
   for (int i = 0; i < n; ++i)
     sum += y[i];
+  drift<<<(n + 63) / 64, 64>>>(b, n);
+  square<<<(n + 63) / 64, 64>>>(a, cubes, n);
+  cudaDeviceSynchronize();
+  for (int i = 0; i < n; ++i)
+    sum += b[i].x + b[i].vx + b[i].hits + cubes[i].v[i % 9];
+  for (int i = 0; i < 128 * 3; ++i)
+    v[i] &= 1;
+  const int few = n < 384 ? n : 384;
+  bounce<<<(few + 63) / 64, 64>>>(y, m, v, few);
+  cudaDeviceSynchronize();
+  for (int i = 0; i < n * 36; ++i)
+    sum += m[i];
   printf("%g\n", sum);
   return 0;
 }
