@@ -101,7 +101,7 @@ public:
         (!type->getPointeeType().isNull() && type->getPointeeType().isVolatileQualified()))
       refuse("it accesses volatile memory");
     if (type->isReferenceType() && !type->getPointeeType().isConstQualified() && v->getInit())
-      modify(v->getInit());
+      expose(v->getInit());
     return true;
   }
   bool VisitStmt(cl::Stmt *s) override {
@@ -125,8 +125,15 @@ public:
       auto *v = llvm::dyn_cast_or_null<cl::ParmVarDecl>(root(op->getSubExpr()));
       if (v && !v->getType()->isReferenceType())
         refuse("it takes the address of a parameter");
-      modify(op->getSubExpr());
+      expose(op->getSubExpr());
     }
+    return true;
+  }
+  bool VisitLambdaExpr(cl::LambdaExpr *lambda) override {
+    for (const cl::LambdaCapture &capture : lambda->captures())
+      if (capture.capturesVariable() && capture.getCaptureKind() == cl::LCK_ByRef)
+        if (auto *v = llvm::dyn_cast<cl::VarDecl>(capture.getCapturedVar()))
+          facts.exposed.insert(v);
     return true;
   }
   bool VisitCallExpr(cl::CallExpr *call) override {
@@ -137,10 +144,10 @@ public:
     if (auto *member = llvm::dyn_cast<cl::CXXMemberCallExpr>(call)) {
       auto *callee = llvm::dyn_cast<cl::MemberExpr>(member->getCallee()->IgnoreParens());
       if (changes && !(callee && callee->isArrow()))
-        modify(member->getImplicitObjectArgument());
+        expose(member->getImplicitObjectArgument());
     } else if (llvm::isa<cl::CXXOperatorCallExpr>(call) && method) {
       if (changes)
-        modify(call->getArg(0));
+        expose(call->getArg(0));
       first = 1;
     }
     for (unsigned i = first; fn && i < call->getNumArgs() && i - first < fn->getNumParams(); ++i)
@@ -160,7 +167,7 @@ private:
   }
   void bind(cl::QualType parameter, const cl::Expr *argument) {
     if (parameter->isReferenceType() && !parameter->getPointeeType().isConstQualified())
-      modify(argument);
+      expose(argument);
   }
   static const cl::VarDecl *root(const cl::Expr *e) {
     for (;;) {
@@ -175,6 +182,11 @@ private:
     }
     auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(e);
     return ref ? llvm::dyn_cast<cl::VarDecl>(ref->getDecl()) : nullptr;
+  }
+  void expose(const cl::Expr *place) {
+    modify(place);
+    if (const cl::VarDecl *v = root(place))
+      facts.exposed.insert(v);
   }
   void modify(const cl::Expr *place) {
     if (const cl::VarDecl *v = root(place))

@@ -23,6 +23,8 @@ struct CalleeFacts {
   std::map<const clang::VarDecl *, unsigned> uses;
   std::set<const clang::VarDecl *>
       modified; ///< they or members of them; elements of arrays too, what is pointed to not
+  /// Their addresses are taken, or references bound to them: calls may change them.
+  std::set<const clang::VarDecl *> exposed;
 };
 CalleeFacts examineCallee(const clang::FunctionDecl *definition);
 CalleeFacts examineStatement(const clang::Stmt *statement);

@@ -218,6 +218,10 @@ private:
   /// A thread's own variable that `statement` names nowhere but in calls that change it: nothing else there sees it
   /// change.
   bool changesAlone(const std::string &name, const cl::Expr *statement);
+  /// It is the same before and after any call: made of constants and the thread's own variables that no call can reach.
+  bool keepsItsValue(const cl::Expr *e);
+  /// All else of the value that is evaluated keeps its value, or waits for the call: "!f(p)", "f(p) > 0 && p[0] > 1".
+  bool runsFirst(const cl::CallExpr *x, const cl::Expr *value);
   /// atomicFold, asked once.
   const std::string &foldOfFunction(const cl::FunctionDecl *fn) {
     auto [it, added] = atomicFolds.try_emplace(fn);

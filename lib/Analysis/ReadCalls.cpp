@@ -28,8 +28,15 @@ ExprRef KernelReader::hoisted(const cl::Expr *source, std::vector<StmtRef> &out)
 KernelReader::HoistPoint KernelReader::hoistPoint(const cl::Expr *source, std::vector<StmtRef> &out) {
   const cl::Expr *e = strip(source), *value = e;
   if (auto *op = llvm::dyn_cast<cl::BinaryOperator>(e); op && op->isAssignmentOp()) {
-    bool plain = op->getOpcode() == cl::BO_Assign && llvm::isa<cl::DeclRefExpr>(strip(op->getLHS()));
-    value = plain ? strip(op->getRHS()) : nullptr;
+    // The right side runs first (C++17 [expr.ass]), or nothing of the left one shows in which order they run.
+    const cl::Expr *left = strip(op->getLHS());
+    auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(left);
+    const bool isVariable = llvm::isa<cl::DeclRefExpr>(left);
+    const bool isApart = op->getOpcode() == cl::BO_Assign
+                             ? isVariable || (element && keepsItsValue(element->getIdx()) &&
+                                              llvm::isa<cl::DeclRefExpr>(element->getBase()->IgnoreParenImpCasts()))
+                             : isVariable && keepsItsValue(left);
+    value = isApart ? strip(op->getRHS()) : nullptr;
   }
   struct Effects : cl::DynamicRecursiveASTVisitor {
     KernelReader *reader;
@@ -57,6 +64,32 @@ KernelReader::HoistPoint KernelReader::hoistPoint(const cl::Expr *source, std::v
   if (effects.found)
     return {};
   return {&out, value, e};
+}
+
+bool KernelReader::keepsItsValue(const cl::Expr *e) {
+  struct Parts : cl::DynamicRecursiveASTVisitor {
+    KernelReader *reader;
+    bool good = true;
+    bool VisitExpr(cl::Expr *part) override {
+      auto *unary = llvm::dyn_cast<cl::UnaryOperator>(part);
+      auto *op = llvm::dyn_cast<cl::BinaryOperator>(part);
+      auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(part);
+      good &=
+          (unary && unary->isArithmeticOp()) || (op && !op->isAssignmentOp()) || (ref && isOwn(ref->getDecl())) ||
+          llvm::isa<cl::CastExpr, cl::ParenExpr, cl::IntegerLiteral, cl::FloatingLiteral, cl::CXXBoolLiteralExpr>(part);
+      return good;
+    }
+    bool isOwn(const cl::ValueDecl *d) {
+      auto *v = llvm::dyn_cast<cl::VarDecl>(d);
+      const cl::FunctionDecl *within = reader->inlining.empty() ? reader->kernelDecl : reader->inlining.back();
+      return v && v->isLocalVarDeclOrParm() && !v->hasGlobalStorage() && !v->hasAttr<cl::CUDASharedAttr>() &&
+             v->getType()->isArithmeticType() && !v->getType().isVolatileQualified() && !reader->arguments.count(v) &&
+             !reader->factsOf(within).exposed.count(v);
+    }
+  } parts;
+  parts.reader = this;
+  parts.TraverseStmt(const_cast<cl::Expr *>(e));
+  return parts.good || e->isEvaluatable(ast);
 }
 
 const CalleeFacts &KernelReader::factsOf(const cl::FunctionDecl *definition) {
@@ -319,8 +352,7 @@ std::optional<ExprRef> KernelReader::readInPlace(const cl::CallExpr *x, const cl
   return value;
 }
 
-/// Nothing of the value but constants is evaluated before the call's body runs: "!f(p)", "f(p) > 0 && p[0] > 1".
-static bool runsFirst(const cl::CallExpr *x, const cl::Expr *value, const cl::ASTContext &ast) {
+bool KernelReader::runsFirst(const cl::CallExpr *x, const cl::Expr *value) {
   const cl::Expr *e = value;
   while (e && (e = e->IgnoreParenImpCasts()) != x) {
     if (auto *cast = llvm::dyn_cast<cl::ExplicitCastExpr>(e))
@@ -328,9 +360,9 @@ static bool runsFirst(const cl::CallExpr *x, const cl::Expr *value, const cl::AS
     else if (auto *op = llvm::dyn_cast<cl::UnaryOperator>(e))
       e = op->isArithmeticOp() ? op->getSubExpr() : nullptr;
     else if (auto *op = llvm::dyn_cast<cl::BinaryOperator>(e); op && !op->isAssignmentOp())
-      e = op->isLogicalOp() || op->getRHS()->isEvaluatable(ast) ? op->getLHS()
-          : op->getLHS()->isEvaluatable(ast)                    ? op->getRHS()
-                                                                : nullptr;
+      e = op->isLogicalOp() || keepsItsValue(op->getRHS()) ? op->getLHS()
+          : keepsItsValue(op->getLHS())                    ? op->getRHS()
+                                                           : nullptr;
     else
       return false;
   }
@@ -370,7 +402,7 @@ std::optional<ExprRef> KernelReader::inlined(const cl::CallExpr *x) {
   bool writes = good && (writesOutside(made, changed) || (*value && hasEffects(*value)));
   // As a statement of its own, or as all that a statement stores in a local, its body is what runs there: its values
   // were taken before, its references are what they name.
-  if (writes && outer.before && (x == outer.statement || runsFirst(x, outer.whole, ast)) && returnedValues(fn).empty())
+  if (writes && outer.before && (x == outer.statement || runsFirst(x, outer.whole)) && returnedValues(fn).empty())
     writes = (*value && hasEffects(*value)) || letsThreadsMeet(made);
   if (!good || writes) {
     nameOf = std::move(names);

@@ -13,8 +13,8 @@ struct Generator {
 
 __device__ void advance(unsigned *word, int by) { *word = *word * 1664525u + by; }
 
-// It stays a call: it is left from within a loop.
-__device__ float draw(Generator *g) {
+// It stays a call.
+__device__ __noinline__ float draw(Generator *g) {
   for (int i = 0; i < 9; ++i) {
     advance(&g->a, i);
     if (g->a >> 31)

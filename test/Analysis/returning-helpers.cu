@@ -4,6 +4,9 @@
 // RUN: %opt --passes='block-shape[searched]{x=64,y=1}' %s | %check=SEARCHED
 // RUN: %opt --passes='block-shape[branches]{x=64,y=1}' %s | %check=BRANCHES
 // RUN: %opt --passes='block-shape[leaving]{x=64,y=1}' %s | %check=LEAVING
+// RUN: %opt --passes='block-shape[walks]{x=64,y=1}' %s | %check=WALKS
+// RUN: %refused --passes='block-shape[twice]{x=64,y=1};coarsen[twice]{style=strided,x=2,y=1}' %s 2>&1 | %check=TWICE
+// RUN: %opt --passes='block-shape[drawn]{x=64,y=1}' %s | %check=DRAWN
 // RUN: %opt --passes='block-shape[computing]{x=64,y=1}' %s | %check=COMPUTING
 // RUN: optiml-opt --emit %s --passes='block-shape[factored]{x=64,y=1};block-shape[searched]{x=64,y=1};block-shape[branches]{x=64,y=1};block-shape[leaving]{x=64,y=1};block-shape[computing]{x=64,y=1}' > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
@@ -160,6 +163,69 @@ __global__ void computing(const int *keys, int *out, int n) {
     out[i] = steps(keys[i]);
 }
 
+// A generator's state in memory: nothing else in the statement may show the call.
+__device__ float roll(unsigned *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return (float)(*state >> 8) / 16777216.0f;
+}
+// WALKS: states[i] = states[i] * 1664525u + 1013904223u;
+// WALKS-NEXT: x[i] = ((float)(states[i] >> 8) / 16777216.0f - 0.5f) * 4.0f;
+// WALKS: states[i] = states[i] * 1664525u + 1013904223u;
+// WALKS-NEXT: float step = place + {{.*}}(float)(states[i] >> 8) / 16777216.0f - 0.5f) * 0.1f;
+// WALKS: states[i] = states[i] * 1664525u + 1013904223u;
+// WALKS-NEXT: place += (float)(states[i] >> 8) / 16777216.0f;
+__global__ void walks(unsigned *states, float *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    x[i] = (roll(states + i) - 0.5f) * 4.0f;
+    float place = x[i];
+    for (int k = 0; k < 5; ++k) {
+      float step = place + (roll(states + i) - 0.5f) * 0.1f;
+      if (step > 0.0f)
+        place = step;
+      place += roll(&states[i]);
+    }
+    x[i] = place;
+  }
+}
+// A generator of the thread's own, and a helper of the helper that follows a pointer to a member of it.
+struct Generator {
+  unsigned a, b;
+};
+__device__ void advance(unsigned *word, int by) { *word = *word * 1664525u + by; }
+__device__ float draw(Generator *g) {
+  for (int i = 0; i < 9; ++i) {
+    advance(&g->a, i);
+    if (g->a >> 31)
+      return g->a * 0.5f;
+  }
+  advance(&g->b, 7);
+  return g->b * 0.25f;
+}
+// DRAWN: g_a = g_a * 1664525u + i_1;
+// DRAWN: g_b = g_b * 1664525u + 7;
+// DRAWN: s += result;
+__global__ void drawn(float *out, int n, int steps) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  Generator g;
+  g.a = i;
+  g.b = 5;
+  float s = 0;
+  for (int k = 0; k < steps; ++k)
+    s += draw(&g);
+  out[i] = s;
+}
+// TWICE: a call of 'roll'
+__global__ void twice(unsigned *states, float *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    x[i] = roll(states + i) - roll(states + i);
+    x[i] += states[i] + roll(states + i);
+  }
+}
+
 int main(int argc, char **argv) {
   int n = argc > 1 ? atoi(argv[1]) : 300;
   float *x, *log;
@@ -174,11 +240,14 @@ int main(int argc, char **argv) {
   }
   for (int i = 0; i < n; ++i)
     log[i] = 0;
+  leaving<<<(n + 127) / 128, 128>>>(x, out + 2 * n, n);
   factored<<<(n + 127) / 128, 128>>>(x, out, n);
   searched<<<(n + 127) / 128, 128>>>(keys, out + n, n);
   branches<<<(n + 127) / 128, 128>>>(x, log, n);
-  leaving<<<(n + 127) / 128, 128>>>(x, out + 2 * n, n);
   computing<<<(n + 127) / 128, 128>>>(keys, out + 3 * n, n);
+  drawn<<<(n + 127) / 128, 128>>>(log, n, 3);
+  walks<<<(n + 127) / 128, 128>>>((unsigned *)keys, x + n, n);
+  twice<<<(n + 127) / 128, 128>>>((unsigned *)keys, log, n);
   cudaDeviceSynchronize();
   double sum = 0, places = 0;
   for (int i = 0; i < n; ++i)

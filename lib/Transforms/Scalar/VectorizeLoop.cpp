@@ -153,9 +153,16 @@ private:
           replacement[access.node.get()] = subscript(var(lanes, vectors.number), at, vectors.number);
     }
     replaceNodes(*loop.body[0], replacement);
+    if (anyExpr(*loop.body[0], [&](const ExprRef &e) { return isVar(e, counted.var); })) {
+      // Loops may share a counter's name; a declaration may not.
+      const bool isShared = anyStmt(*kernel.body, [&](const Stmt &s) {
+        return s.kind == StmtKind::Decl && s.text == counted.var && &s != loop.init.get();
+      });
+      const std::string counter = isShared ? freshName(taken, counted.var) : counted.var;
+      substitute(*loop.body[0], {{counted.var, var(counter, type)}});
+      loop.body[0]->body.insert(loop.body[0]->body.begin(), declStmt(counter, type.withConst(true), add(from, at)));
+    }
     std::vector<StmtRef> iteration = loop.body[0]->body;
-    if (anyExpr(*loop.body[0], [&](const ExprRef &e) { return isVar(e, counted.var); }))
-      iteration.insert(iteration.begin(), declStmt(counted.var, type.withConst(true), add(from, at)));
     body.push_back(
         countedFor(lane, Type::makeInt(), intLit(0), intLit(width), 1, block(std::move(iteration)), FullUnroll));
     const auto constant = constantValue(counted.upper);
