@@ -1,7 +1,7 @@
 //===- OwnSlices.cpp - each thread's own part of an array -----------------===//
 #include "OwnSlices.h"
-#include "TileReads.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -24,6 +24,76 @@ static ExprRef elementOf(const KernelModel &model, const Access &access) {
 std::string optiml::arrayOf(const KernelModel &model, const Access &access) {
   const ExprRef element = elementOf(model, access);
   return element && element != access.node ? rootName(element) : access.array;
+}
+
+/// Nothing but parameters and indices of blocks.
+static bool isOfBlock(const KernelModel &model, const std::string &atom) {
+  return isParameter(model, atom) || isLaunchExtent(atom) || llvm::StringRef(atom).starts_with("blockIdx.");
+}
+
+std::optional<ThreadIndex> optiml::splitByThread(const KernelModel &model, const Poly &index) {
+  ThreadIndex result;
+  for (const auto &[monomial, c] : index.terms) {
+    Poly term(c);
+    bool isX = false, isY = false, ofBlock = true;
+    for (const std::string &atom : monomial) {
+      const bool x = atom == "threadIdx.x", y = atom == "threadIdx.y";
+      if ((x || y) && (isX || isY))
+        return std::nullopt;
+      isX |= x;
+      isY |= y;
+      ofBlock &= x || y || isOfBlock(model, atom);
+      if (!x && !y)
+        term = term * Poly::atom(atom);
+    }
+    if ((isX || isY) && !ofBlock)
+      return std::nullopt;
+    Poly &part = isX                            ? result.perThread
+                 : isY                          ? result.perRow
+                 : ofBlock && !monomial.empty() ? result.ofBlock
+                                                : result.rest;
+    part = part + term;
+  }
+  return result;
+}
+
+std::optional<std::vector<Poly>> optiml::factsOfBlock(const KernelModel &model, const Guard &guard) {
+  std::vector<Poly> facts;
+  const bool good = saysJust(model, guard.first, guard.second, facts) && llvm::all_of(facts, [&](const Poly &fact) {
+                      return llvm::all_of(fact.atoms(), [&](const std::string &atom) {
+                        return isOfBlock(model, atom) || atom == "threadIdx.x" || atom == "threadIdx.y";
+                      });
+                    });
+  return good ? std::optional(facts) : std::nullopt;
+}
+
+llvm::Expected<ExprRef> optiml::holdsForBlock(const KernelModel &model, const std::vector<Poly> &facts, bool next) {
+  ExprRef result;
+  for (const Poly &fact : facts) {
+    Poly worst = fact, left, right;
+    for (unsigned axis : {0, 1}) {
+      const std::string index = axisName("threadIdx", axis);
+      const auto factor = fact.coefficient(index);
+      if (!factor || !factor->constant())
+        return notApplicable("a guard is no bound on the index of threads");
+      const int64_t last = model.blockExtent(axis) - (axis == 0 && next ? 0 : 1);
+      worst = worst.substitute(index, Poly(*factor->constant() < 0 ? last : 0));
+    }
+    for (const auto &[monomial, c] : worst.terms) {
+      Poly term(std::abs(c));
+      for (const std::string &atom : monomial)
+        term = term * Poly::atom(atom);
+      (c < 0 ? left : right) = (c < 0 ? left : right) + term;
+    }
+    auto wide = [&](const Poly &p) {
+      return rewrite(polyExpr(model, p), [](const ExprRef &e) -> ExprRef {
+        const bool isName = e->kind == ExprKind::Builtin || e->kind == ExprKind::Var;
+        return isName ? castTo(Type::makeLong(), e) : nullptr;
+      });
+    };
+    result = logicalAnd(result, binary("<=", wide(left), wide(right)));
+  }
+  return result;
 }
 
 namespace {
@@ -50,11 +120,6 @@ public:
   }
 
 private:
-  /// Nothing but parameters and indices of blocks.
-  bool isOfBlock(const std::string &atom) const {
-    return isParameter(model, atom) || isLaunchExtent(atom) || llvm::StringRef(atom).starts_with("blockIdx.");
-  }
-
   /// The largest number that the kernel accesses in records of this type: they are aligned for it.
   Type wordOf(const Type &record) const {
     int64_t bytes = 0;
@@ -114,30 +179,12 @@ private:
                            line);
     if (access.atomic)
       return notApplicable("{0} is updated by atomic operations (line {1})", slices.array, line);
-    Poly base, within, rowStride;
-    int64_t stride = 0;
-    for (const auto &[monomial, c] : (isDirect ? access.subscripts[0] : model.poly(element->args[1])).terms) {
-      Poly term(c);
-      bool isX = false, isY = false, ofBlock = true;
-      for (const std::string &atom : monomial) {
-        const bool x = atom == "threadIdx.x", y = atom == "threadIdx.y";
-        isX |= x;
-        isY |= y;
-        ofBlock &= x || y || isOfBlock(atom);
-        if (!x && !y)
-          term = term * Poly::atom(atom);
-      }
-      if ((isX && monomial.size() > 1) || (isY && !ofBlock))
-        return notApplicable("the slices of {0} have no constant size (line {1})", slices.array, line);
-      if (isX)
-        stride = c;
-      else if (isY)
-        rowStride = rowStride + term;
-      else if (ofBlock && !monomial.empty())
-        base = base + term;
-      else
-        within = within + term;
-    }
+    const auto index = splitByThread(model, isDirect ? access.subscripts[0] : model.poly(element->args[1]));
+    const auto factor = index ? index->perThread.constant() : std::nullopt;
+    if (!factor)
+      return notApplicable("the slices of {0} have no constant size (line {1})", slices.array, line);
+    const int64_t stride = *factor;
+    const Poly &base = index->ofBlock, &within = index->rest, &rowStride = index->perRow;
     const std::vector<Poly> facts = model.facts(access);
     const auto least = lowerBound(model, within, facts), most = upperBound(model, within, facts);
     if (!least || !most || !least->constant() || !most->constant())
@@ -172,17 +219,11 @@ private:
           common = own;
         llvm::erase_if(common, [&](const Guard &c) { return !holds(own, c); });
       }
-    for (const Guard &condition : common) {
-      std::vector<Poly> facts;
-      if (saysJust(model, condition.first, condition.second, facts) && llvm::all_of(facts, [&](const Poly &fact) {
-            return llvm::all_of(fact.atoms(), [&](const std::string &atom) {
-              return isOfBlock(atom) || atom == "threadIdx.x" || atom == "threadIdx.y";
-            });
-          })) {
+    for (const Guard &condition : common)
+      if (auto facts = factsOfBlock(model, condition)) {
         gate.push_back(condition);
-        llvm::append_range(gateFacts, facts);
+        llvm::append_range(gateFacts, *facts);
       }
-    }
   }
 
   static bool holds(const std::vector<Guard> &conditions, const Guard &wanted) {

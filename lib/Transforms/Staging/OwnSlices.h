@@ -2,7 +2,7 @@
 #ifndef OPTIML_LIB_TRANSFORMS_STAGING_OWNSLICES_H
 #define OPTIML_LIB_TRANSFORMS_STAGING_OWNSLICES_H
 
-#include "optiml/Analysis/KernelModel.h"
+#include "TileReads.h"
 #include "optiml/Support/Error.h"
 #include <set>
 
@@ -51,6 +51,19 @@ struct OwnSlices {
 /// NotApplicable, with the reason, where threads access more of one of the arrays than slices of their own, or it is
 /// not certain that all of the slices are part of the array.
 llvm::Expected<OwnSlices> findOwnSlices(const KernelModel &model, llvm::ArrayRef<llvm::StringRef> arrays);
+
+/// An index apart: what one more along threadIdx.x and threadIdx.y adds, what a block has alike, and the rest.
+struct ThreadIndex {
+  Poly perThread, perRow, ofBlock, rest;
+};
+/// Nothing where a thread's index is multiplied by what is no parameter.
+std::optional<ThreadIndex> splitByThread(const KernelModel &model, const Poly &index);
+
+/// What just says the same as the guard, each >= 0, over indices of threads and blocks, and parameters; else nothing.
+std::optional<std::vector<Poly>> factsOfBlock(const KernelModel &model, const Guard &guard);
+/// Whether the facts hold for all threads of a block of fixed shape (and with `next`, of one more along x); null:
+/// always.
+llvm::Expected<ExprRef> holdsForBlock(const KernelModel &model, const std::vector<Poly> &facts, bool next);
 
 /// The parameter whose elements the access reaches, or parts of them; else what the model calls its array.
 std::string arrayOf(const KernelModel &model, const Access &access);

@@ -89,38 +89,6 @@ private:
     return llvm::Error::success();
   }
 
-  /// Whether all threads of the block, and the next one where that matters, pass the gate; null: they do.
-  llvm::Expected<ExprRef> gateExpr() const {
-    const bool next = llvm::any_of(all, [](const Slices &slices) { return slices.needsNext; });
-    ExprRef result;
-    for (const Poly &fact : gate) {
-      Poly worst = fact;
-      for (unsigned axis : {0, 1}) {
-        const std::string index = axisName("threadIdx", axis);
-        const auto factor = fact.coefficient(index);
-        if (!factor || !factor->constant())
-          return notApplicable("a guard is no bound on the index of threads");
-        const int64_t last = shape[axis] - (axis == 0 && next ? 0 : 1);
-        worst = worst.substitute(index, Poly(*factor->constant() < 0 ? last : 0));
-      }
-      Poly left, right;
-      for (const auto &[monomial, c] : worst.terms) {
-        Poly term(std::abs(c));
-        for (const std::string &atom : monomial)
-          term = term * Poly::atom(atom);
-        (c < 0 ? left : right) = (c < 0 ? left : right) + term;
-      }
-      auto wide = [&](const Poly &p) { return rewriteBuiltins(polyExpr(model, p)); };
-      result = logicalAnd(result, binary("<=", wide(left), wide(right)));
-    }
-    return result;
-  }
-  static ExprRef rewriteBuiltins(const ExprRef &e) {
-    return ::optiml::rewrite(e, [](const ExprRef &part) -> ExprRef {
-      return part->kind == ExprKind::Builtin || part->kind == ExprKind::Var ? castTo(Type::makeLong(), part) : nullptr;
-    });
-  }
-
   static ExprRef sharedWord(const Slices &slices, const ExprRef &thread, const ExprRef &place) {
     return subscript(subscript(var(slices.name, slices.word), thread, slices.word), place, slices.word);
   }
@@ -164,7 +132,8 @@ private:
   }
 
   llvm::Error rewrite() {
-    auto condition = gateExpr();
+    auto condition =
+        holdsForBlock(model, gate, llvm::any_of(all, [](const Slices &slices) { return slices.needsNext; }));
     if (!condition)
       return condition.takeError();
     const StmtRef plain = *condition ? clone(kernel.body) : nullptr;
