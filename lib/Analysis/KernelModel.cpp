@@ -293,8 +293,11 @@ std::set<std::string> KernelModel::atomNames(const std::string &atom) const {
 
 bool KernelModel::stable(const ExprRef &e) const {
   bool ok = true;
+  std::set<const Expr *> places; // whose addresses are taken: nothing is read there
   walk(e, [&](const ExprRef &n) {
-    if (n->kind == ExprKind::Subscript || !n->pure || isChange(n))
+    if (isUnary(n, "&"))
+      places.insert(n->args[0].get());
+    if ((n->kind == ExprKind::Subscript && !places.count(n.get())) || !n->pure || isChange(n))
       ok = false;
     if (n->kind == ExprKind::Var) {
       auto it = assignments.find(n->text);

@@ -119,8 +119,9 @@ TEST(Pairs, WhatIsLegalAfterWhat) {
       {"blur: unroll", "block-shape qualify-pointers unroll"},
       {"norms:", "block-shape distribute-loop grid-stride qualify-pointers specialize-scalar split-reduction unroll "
                  "vectorize-loop"},
-      {"norms: block-shape", "coarsen privatize-atomic qualify-pointers specialize-scalar stage-shared unroll "
-                             "vectorize-access vectorize-loop"},
+      {"norms: block-shape",
+       "coarsen privatize-atomic qualify-pointers specialize-scalar stage-shared stage-strips unroll "
+       "vectorize-access vectorize-loop"},
       {"norms: distribute-loop", "qualify-pointers specialize-scalar unroll"},
       {"norms: grid-stride", "privatize-atomic qualify-pointers specialize-scalar unroll vectorize-loop"},
       {"norms: qualify-pointers",

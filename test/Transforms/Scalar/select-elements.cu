@@ -85,7 +85,7 @@ __global__ void plain(const float *__restrict__ in, float *__restrict__ out, int
     out[i * 24 + a] = v[23 - a];
 }
 
-__device__ float last(const float *v, int n) {
+__device__ __noinline__ float last(const float *v, int n) {
   for (int k = n - 1; k >= 0; --k)
     if (v[k] != 0)
       return v[k];
