@@ -134,6 +134,8 @@ private:
   std::shared_ptr<Expr> make(ExprKind kind, const cl::Expr *source, std::string text, std::vector<ExprRef> args = {});
   ExprRef opaque(const cl::Expr *source);
   std::set<std::string> opaqueNames(Mentions &mentions, cl::SourceLocation loc);
+  /// The text, with variables under their names in the kernel.
+  std::string verbatim(const cl::Stmt *source, const Mentions &mentions);
   static const cl::Expr *strip(const cl::Expr *e);
   ExprRef intConstant(const cl::Expr *source);
   ExprRef reference(const cl::DeclRefExpr *ref);

@@ -97,15 +97,14 @@ std::shared_ptr<Expr> KernelReader::make(ExprKind kind, const cl::Expr *source, 
 }
 
 ExprRef KernelReader::opaque(const cl::Expr *source) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  source->printPretty(os, nullptr, policy);
-  auto e = make(ExprKind::Opaque, source, text);
   Mentions mentions(purity);
   mentions.TraverseStmt(const_cast<cl::Expr *>(source));
+  const std::set<std::string> names = opaqueNames(mentions, source->getExprLoc());
+  std::string text = verbatim(source, mentions);
+  auto e = make(ExprKind::Opaque, source, text);
   e->pure = !mentions.impure;
   e->isUnaware = mentions.impure && purity.isUnaware(static_cast<const cl::Stmt &>(*source));
-  e->names = opaqueNames(mentions, source->getExprLoc());
+  e->names = names;
   // Keep it whole wherever it is put.
   if (!llvm::isa<cl::ParenExpr>(source) && !llvm::isa<cl::CallExpr, cl::DeclRefExpr, cl::StringLiteral>(source))
     text = "(" + text + ")";
@@ -124,12 +123,57 @@ std::set<std::string> KernelReader::opaqueNames(Mentions &mentions, cl::SourceLo
     if (arguments.count(v))
       note(loc, "a parameter of a function that is read in place is used in a construct that OptiML keeps verbatim");
     auto it = nameOf.find(v);
-    if (it != nameOf.end() && it->second != v->getNameAsString())
-      note(loc, "the name '" + v->getNameAsString() +
-                    "' is declared more than once and used in a construct that OptiML keeps verbatim");
-    names.insert(v->getNameAsString());
+    names.insert(it == nameOf.end() ? v->getNameAsString() : it->second);
   }
   return names;
+}
+
+namespace {
+/// Prints variables by their names in the kernel. It is not asked about what stands in declarations.
+class KernelNames : public cl::PrinterHelper {
+public:
+  explicit KernelNames(const std::map<const cl::VarDecl *, std::string> &nameOf) : nameOf(nameOf) {}
+  unsigned printed = 0;
+  const std::string *newName(const cl::VarDecl *v) const {
+    auto it = nameOf.find(v);
+    return it == nameOf.end() || it->second == v->getName() ? nullptr : &it->second;
+  }
+  bool handledStmt(cl::Stmt *s, llvm::raw_ostream &os) override {
+    auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(s);
+    auto *v = ref ? llvm::dyn_cast<cl::VarDecl>(ref->getDecl()) : nullptr;
+    const std::string *name = v ? newName(v) : nullptr;
+    if (name)
+      os << *name;
+    printed += name != nullptr;
+    return name;
+  }
+
+private:
+  const std::map<const cl::VarDecl *, std::string> &nameOf;
+};
+} // namespace
+
+std::string KernelReader::verbatim(const cl::Stmt *source, const Mentions &mentions) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  KernelNames names(nameOf);
+  source->printPretty(os, &names, policy);
+  unsigned renamed = 0;
+  std::string example;
+  for (const cl::VarDecl *v : mentions.variables)
+    if (names.newName(v)) {
+      ++renamed;
+      example = v->getNameAsString();
+    }
+  for (const cl::VarDecl *v : mentions.declared)
+    if (names.newName(v)) {
+      renamed = unsigned(-1);
+      example = v->getNameAsString();
+    }
+  if (renamed != names.printed)
+    note(source->getBeginLoc(),
+         "the name '" + example + "' is declared more than once and used in a construct that OptiML keeps verbatim");
+  return text;
 }
 
 /// A derived object taken for its base: members of that name may be others there.

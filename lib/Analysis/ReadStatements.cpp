@@ -221,20 +221,19 @@ static bool declaresUnnamedClass(const cl::Stmt *s) {
 
 void KernelReader::opaqueStmt(const cl::Stmt *source, std::vector<StmtRef> &out) {
   StmtRef s = newStmt(StmtKind::Opaque, source);
-  llvm::raw_string_ostream os(s->text);
+  Mentions mentions(purity);
+  mentions.TraverseStmt(const_cast<cl::Stmt *>(source));
+  s->names = opaqueNames(mentions, source->getBeginLoc());
+  s->text = verbatim(source, mentions);
   if (declaresUnnamedClass(source))
-    os << cl::Lexer::getSourceText(cl::CharSourceRange::getTokenRange(source->getSourceRange()), sm, ast.getLangOpts());
-  else
-    source->printPretty(os, nullptr, policy);
+    s->text =
+        cl::Lexer::getSourceText(cl::CharSourceRange::getTokenRange(source->getSourceRange()), sm, ast.getLangOpts());
   while (!s->text.empty() && s->text.back() == '\n')
     s->text.pop_back();
   if (llvm::isa<cl::Expr>(source))
     s->text += ";";
-  Mentions mentions(purity);
-  mentions.TraverseStmt(const_cast<cl::Stmt *>(source));
   s->mayBarrier = mentions.impure;
   s->isUnaware = mentions.impure && purity.isUnaware(*source);
-  s->names = opaqueNames(mentions, source->getBeginLoc());
   for (const cl::VarDecl *v : mentions.declared)
     s->names.insert(v->getNameAsString());
   out.push_back(s);

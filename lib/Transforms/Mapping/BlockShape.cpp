@@ -21,9 +21,9 @@
 // The launch's own shape is legal for kernels of every other kind too. Nothing moves, `blockDim` becomes constants, and
 // `block.a == extent` is a condition.
 //
-// Refuses: another shape for a kernel that synchronizes, uses shared memory, or makes impure calls, atomics included.
+// Refuses: another shape for a kernel that synchronizes, uses shared memory, or calls what asks which thread runs it.
 // It also refuses an axis with other uses than the global index (`threadIdx.x % 32`, a grid-stride loop), a kernel
-// without a global index, a return from inside a loop, and shapes that cannot be launched.
+// without a global index, and shapes that cannot be launched.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
