@@ -1,6 +1,7 @@
 //===- OwnSlices.cpp - each thread's own part of an array -----------------===//
 #include "OwnSlices.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
@@ -94,6 +95,56 @@ llvm::Expected<ExprRef> optiml::holdsForBlock(const KernelModel &model, const st
     result = logicalAnd(result, binary("<=", wide(left), wide(right)));
   }
   return result;
+}
+
+llvm::Error optiml::requireStagedApart(KernelState &state, const KernelModel &model, const Stmt *within,
+                                       const std::map<std::string, bool> &staged) {
+  std::map<std::string, bool> arrays; // whether they are written
+  for (const Access &access : model.accesses())
+    if (access.space == Space::Global && (!within || insideOf(access, within)) && !isConstantOfFile(model, access))
+      arrays[arrayOf(model, access)] |= access.write;
+  for (const auto &[array, isWritten] : staged)
+    for (const auto &[other, isOtherWritten] : arrays)
+      if (other != array && (isWritten || isOtherWritten))
+        if (llvm::Error e = requireDisjoint(state, model, array, other))
+          return e;
+  return llvm::Error::success();
+}
+
+std::string optiml::stagedName(std::set<std::string> &taken, std::string array, llvm::StringRef suffix) {
+  llvm::replace(array, '.', '_');
+  return freshName(taken, array + suffix.str());
+}
+
+ExprRef optiml::indexInRow(const KernelModel &model, const Poly &along, const Poly &perThread, const Poly &perRow,
+                           const std::string &row) {
+  const int64_t width = model.blockExtent(0);
+  if (model.blockExtent(1) == 1)
+    return polyExpr(model, along + perThread * Poly::atom(row));
+  const ExprRef r = var(row, Type::makeInt());
+  const ExprRef x = binary("%", r, intLit(width)), y = binary("/", r, intLit(width));
+  return add(add(polyExpr(model, along), mul(x, polyExpr(model, perThread))), mul(polyExpr(model, perRow), y));
+}
+
+StmtRef optiml::takeTurns(const KernelModel &model, std::set<std::string> &taken, const std::string &tid,
+                          int64_t columns, int unroll,
+                          llvm::function_ref<StmtRef(const std::string &row, const std::string &column)> move) {
+  const Type integer = Type::makeInt();
+  const std::string counter = freshName(taken, "i"), element = freshName(taken, "e"), row = freshName(taken, "r"),
+                    column = freshName(taken, "c");
+  taken.erase(counter); // sibling loops share it
+  const ExprRef e = var(element, integer), threads = intLit(model.blockExtent(0) * model.blockExtent(1));
+  std::vector<StmtRef> body = {
+      declStmt(element, integer.withConst(true), add(var(tid, integer), mul(var(counter, integer), threads)))};
+  StmtRef step = move(row, column);
+  if (columns == 1) {
+    substitute(*step, {{row, e}, {column, intLit(0)}});
+  } else {
+    body.push_back(declStmt(row, integer.withConst(true), binary("/", e, intLit(columns))));
+    body.push_back(declStmt(column, integer.withConst(true), binary("%", e, intLit(columns))));
+  }
+  body.push_back(step);
+  return countedFor(counter, integer, intLit(0), intLit(columns), 1, block(std::move(body)), unroll);
 }
 
 namespace {
@@ -250,12 +301,9 @@ private:
     const bool isStatement =
         access.stmt->kind == StmtKind::Expr || access.stmt->kind == StmtKind::Decl || access.stmt->kind == StmtKind::If;
     CertainPlaces result;
-    for (const Guard &guard : conjunctsOf(access.guards)) {
-      const bool ofLoop =
-          llvm::any_of(loops, [&](const CountedLoop &loop) { return equal(loop.stmt->expr, guard.first); });
-      if (!holds(gate, guard) && !(guard.second && ofLoop))
+    for (const Guard &guard : conjunctsOf(access.guards))
+      if (!holds(gate, guard) && !(guard.second && isLoopHeader(access, guard.first)))
         result.conditions.push_back(guard);
-    }
     if (!loops.empty() && !result.conditions.empty() && holdsGuard(*loops.front().stmt, result.conditions))
       return {}; // another one in each iteration
     if (!isStatement || (leaves && jumpsBefore(*outermost, access.stmt)))

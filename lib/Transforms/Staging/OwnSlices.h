@@ -68,6 +68,21 @@ llvm::Expected<ExprRef> holdsForBlock(const KernelModel &model, const std::vecto
 /// The parameter whose elements the access reaches, or parts of them; else what the model calls its array.
 std::string arrayOf(const KernelModel &model, const Access &access);
 
+/// Records that the arrays (whether they are written) do not overlap others that the kernel, or what is `within` a
+/// loop, accesses, where one of the two is written.
+llvm::Error requireStagedApart(KernelState &state, const KernelModel &model, const Stmt *within,
+                               const std::map<std::string, bool> &staged);
+/// A new name for what is staged of an array.
+std::string stagedName(std::set<std::string> &taken, std::string array, llvm::StringRef suffix);
+
+/// The index `along` a row of the thread with number `row` in its block.
+ExprRef indexInRow(const KernelModel &model, const Poly &along, const Poly &perThread, const Poly &perRow,
+                   const std::string &row);
+/// A loop in which the threads of a block, of which `tid` is one, make `move` for each of the columns of all rows, one
+/// row a thread, in turns: neighbours take neighbouring columns.
+StmtRef takeTurns(const KernelModel &model, std::set<std::string> &taken, const std::string &tid, int64_t columns,
+                  int unroll, llvm::function_ref<StmtRef(const std::string &row, const std::string &column)> move);
+
 } // namespace optiml
 
 #endif

@@ -38,11 +38,9 @@
 #include "ThreadMapping.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
-#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
 
 using namespace optiml;
 
@@ -63,7 +61,10 @@ public:
       return own.takeError();
     all = std::move(own->arrays);
     gate = std::move(own->gate);
-    if (llvm::Error e = requireDisjointArrays())
+    std::map<std::string, bool> staged;
+    for (const Slices &slices : all)
+      staged[slices.array] = slices.isWritten;
+    if (llvm::Error e = requireStagedApart(state, model, nullptr, staged))
       return e;
     int64_t bytes = sharedBytes(kernel);
     for (const Slices &slices : all)
@@ -76,19 +77,6 @@ public:
 private:
   int64_t threads() const { return shape[0] * shape[1]; }
 
-  llvm::Error requireDisjointArrays() {
-    std::map<std::string, bool> arrays; // whether they are written
-    for (const Access &access : model.accesses())
-      if (access.space == Space::Global && !isConstantOfFile(model, access))
-        arrays[arrayOf(model, access)] |= access.write;
-    for (const Slices &slices : all)
-      for (const auto &[other, isWritten] : arrays)
-        if (other != slices.array && (isWritten || slices.isWritten))
-          if (llvm::Error e = requireDisjoint(state, model, slices.array, other))
-            return e;
-    return llvm::Error::success();
-  }
-
   static ExprRef sharedWord(const Slices &slices, const ExprRef &thread, const ExprRef &place) {
     return subscript(subscript(var(slices.name, slices.word), thread, slices.word), place, slices.word);
   }
@@ -100,35 +88,21 @@ private:
 
   /// Copies all slices of the block: into shared memory, or back.
   StmtRef copy(const Slices &slices, bool back, const std::string &tid) {
-    const Type integer = Type::makeInt();
-    const std::string counter = freshName(taken, "i"), element = freshName(taken, "e"), slice = freshName(taken, "r"),
-                      column = freshName(taken, "c");
-    taken.erase(counter); // sibling loops share it
-    const int64_t copied = slices.copied();
-    const ExprRef e = var(element, integer), r = var(slice, integer), c = var(column, integer);
     const Poly words(slices.words);
-    Poly place = words * (slices.base + Poly(slices.low)) + Poly::atom(column);
-    if (shape[1] == 1)
-      place = place + words * Poly(slices.stride) * Poly::atom(slice);
-    ExprRef index = polyExpr(model, place);
-    if (shape[1] > 1) {
-      const ExprRef x = binary("%", r, intLit(shape[0])), y = binary("/", r, intLit(shape[0]));
-      index = add(add(index, mul(x, intLit(slices.words * slices.stride))),
-                  mul(polyExpr(model, words * slices.rowStride), y));
-    }
     const Type word = slices.isOfRecords() ? slices.word : slices.accesses.front().element->type;
     const ExprRef root =
         slices.isOfRecords() ? castTo(Type::makePointer(word.withConst(!back)), slices.root) : slices.root;
-    const ExprRef global = subscript(root, slices.wideIndex ? wideExpr(index) : index, word);
-    const ExprRef shared = sharedWord(slices, r, c);
-    std::vector<StmtRef> body = {declStmt(element, integer.withConst(true),
-                                          add(var(tid, integer), mul(var(counter, integer), intLit(threads())))),
-                                 declStmt(slice, integer.withConst(true), binary("/", e, intLit(copied))),
-                                 declStmt(column, integer.withConst(true), binary("%", e, intLit(copied))),
-                                 exprStmt(back ? assign("=", global, shared) : assign("=", shared, global))};
     constexpr int64_t longest = 16;
-    return countedFor(counter, integer, intLit(0), intLit(copied), 1, block(std::move(body)),
-                      copied <= longest ? FullUnroll : 8);
+    return takeTurns(model, taken, tid, slices.copied(), slices.copied() <= longest ? FullUnroll : 8,
+                     [&](const std::string &row, const std::string &column) {
+                       const ExprRef index =
+                           indexInRow(model, words * (slices.base + Poly(slices.low)) + Poly::atom(column),
+                                      words * Poly(slices.stride), words * slices.rowStride, row);
+                       const ExprRef global = subscript(root, slices.wideIndex ? wideExpr(index) : index, word);
+                       const ExprRef shared =
+                           sharedWord(slices, var(row, Type::makeInt()), var(column, Type::makeInt()));
+                       return exprStmt(back ? assign("=", global, shared) : assign("=", shared, global));
+                     });
   }
 
   llvm::Error rewrite() {
@@ -145,8 +119,7 @@ private:
     staged.push_back(declStmt(tid, Type::makeInt().withConst(true), thread));
     std::map<const Expr *, ExprRef> replacement;
     for (Slices &slices : all) {
-      slices.name = freshName(taken, slices.array + "_slices");
-      llvm::replace(slices.name, '.', '_');
+      slices.name = stagedName(taken, slices.array, "_slices");
       declarations.push_back(sharedArray(slices.name, slices.word, {intLit(threads()), intLit(slices.padded())},
                                          slices.isOfRecords() * 16));
       if (!slices.isSet)

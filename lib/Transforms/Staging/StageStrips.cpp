@@ -41,7 +41,6 @@
 #include "ThreadMapping.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
-#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "llvm/ADT/STLExtras.h"
@@ -108,7 +107,10 @@ public:
     auto gate = findGate();
     if (!gate)
       return gate.takeError();
-    if (llvm::Error e = requireDisjointArrays())
+    std::map<std::string, bool> staged;
+    for (const Rows &rows : all)
+      staged[rows.array] = rows.write.has_value();
+    if (llvm::Error e = requireStagedApart(state, model, &loop, staged))
       return e;
     int64_t bytes = sharedBytes(kernel);
     for (const Rows &rows : all)
@@ -120,6 +122,8 @@ public:
 
 private:
   int64_t threads() const { return shape[0] * shape[1]; }
+  /// Every strip has `tile` iterations.
+  bool isWhole() const { return counted.tripCount().value_or(1) % tile == 0; }
 
   void findRows() {
     std::set<std::string> tried;
@@ -195,7 +199,7 @@ private:
     }
     std::vector<Poly> facts;
     for (const Guard &guard : conjunctsOf(access.guards)) {
-      if (guard.second && equal(guard.first, loop.expr))
+      if (guard.second && isLoopHeader(access, guard.first))
         continue;
       auto own = factsOfBlock(model, guard);
       if (!own)
@@ -205,19 +209,6 @@ private:
     return holdsForBlock(model, facts, /*next=*/false);
   }
 
-  llvm::Error requireDisjointArrays() {
-    std::map<std::string, bool> arrays; // whether they are written
-    for (const Access &access : model.accesses())
-      if (insideOf(access, &loop) && access.space == Space::Global && !isConstantOfFile(model, access))
-        arrays[access.array] |= access.write;
-    for (const Rows &rows : all)
-      for (const auto &[other, isWritten] : arrays)
-        if (other != rows.array && (isWritten || rows.write))
-          if (llvm::Error e = requireDisjoint(state, model, rows.array, other))
-            return e;
-    return llvm::Error::success();
-  }
-
   ExprRef shared(const Rows &rows, const ExprRef &thread, const ExprRef &column) const {
     return subscript(subscript(var(rows.name, rows.type), thread, rows.type), column, rows.type);
   }
@@ -225,40 +216,20 @@ private:
   /// Copies `columns` columns of the strip, from `from` on: into shared memory, or back.
   StmtRef copy(const Rows &rows, bool back, const std::string &tid, const std::string &strip) {
     const int64_t columns = back ? tile : rows.copiedIn(tile), from = back ? *rows.write - rows.first() : 0;
-    const Type integer = Type::makeInt();
-    const std::string counter = freshName(taken, "i"), element = freshName(taken, "e"), row = freshName(taken, "r"),
-                      column = freshName(taken, "c");
-    taken.erase(counter); // sibling loops share it
-    const ExprRef e = var(element, integer), r = var(row, integer), c = var(column, integer);
-    const Poly along = Poly::atom(strip) + Poly(rows.first() + from) + Poly::atom(column);
-    Poly place = rows.index.ofBlock + Poly(rows.direction) * along;
-    if (shape[1] == 1)
-      place = place + rows.index.perThread * Poly::atom(row);
-    ExprRef index = polyExpr(model, place);
-    if (shape[1] > 1) {
-      const ExprRef x = binary("%", r, intLit(shape[0])), y = binary("/", r, intLit(shape[0]));
-      index =
-          add(add(index, mul(polyExpr(model, rows.index.perThread), x)), mul(polyExpr(model, rows.index.perRow), y));
-    }
-    const ExprRef global = subscript(rows.root, rows.wideIndex ? wideExpr(index) : index, rows.element);
-    const ExprRef there = shared(rows, r, add(c, intLit(from)));
-    StmtRef move = exprStmt(back ? assign("=", global, there) : assign("=", there, global));
-    const auto trips = counted.tripCount();
-    if (!trips || *trips % tile != 0) { // no more than iterations access
+    const Poly start = Poly::atom(strip) + Poly(rows.first() + from);
+    return takeTurns(model, taken, tid, columns, FullUnroll, [&](const std::string &row, const std::string &column) {
+      const ExprRef c = var(column, Type::makeInt());
+      const ExprRef index = indexInRow(model, rows.index.ofBlock + Poly(rows.direction) * (start + Poly::atom(column)),
+                                       rows.index.perThread, rows.index.perRow, row);
+      const ExprRef global = subscript(rows.root, rows.wideIndex ? wideExpr(index) : index, rows.element);
+      const ExprRef there = shared(rows, var(row, Type::makeInt()), add(c, intLit(from)));
+      StmtRef move = exprStmt(back ? assign("=", global, there) : assign("=", there, global));
+      if (isWhole())
+        return move;
+      // No more than iterations access.
       const int64_t span = back ? 0 : rows.lastRead() - rows.first();
-      const ExprRef at = add(var(strip, counted.type), c);
-      move = ifStmt(lessThan(at, add(counted.upper, intLit(span))), block({move}));
-    }
-    std::vector<StmtRef> body = {declStmt(element, integer.withConst(true),
-                                          add(var(tid, integer), mul(var(counter, integer), intLit(threads()))))};
-    if (columns == 1) {
-      substitute(*move, {{row, e}, {column, intLit(0)}});
-    } else {
-      body.push_back(declStmt(row, integer.withConst(true), binary("/", e, intLit(columns))));
-      body.push_back(declStmt(column, integer.withConst(true), binary("%", e, intLit(columns))));
-    }
-    body.push_back(move);
-    return countedFor(counter, integer, intLit(0), intLit(columns), 1, block(std::move(body)), FullUnroll);
+      return ifStmt(lessThan(add(var(strip, counted.type), c), add(counted.upper, intLit(span))), block({move}));
+    });
   }
 
   llvm::Error rewrite(const ExprRef &gate) {
@@ -272,9 +243,7 @@ private:
     std::vector<StmtRef> declarations, in, out;
     std::map<const Expr *, ExprRef> replacement;
     for (Rows &rows : all) {
-      rows.name = rows.array;
-      llvm::replace(rows.name, '.', '_');
-      rows.name = freshName(taken, rows.name + "_strip");
+      rows.name = stagedName(taken, rows.array, "_strip");
       declarations.push_back(sharedArray(rows.name, rows.type, {intLit(threads()), intLit(rows.padded(tile))}));
       if (!rows.reads.empty())
         in.push_back(copy(rows, /*back=*/false, tid, strip));
@@ -291,8 +260,7 @@ private:
     std::vector<StmtRef> iteration = loop.body[0]->body;
     if (anyExpr(*loop.body[0], [&](const ExprRef &e) { return isVar(e, counter); }))
       iteration.insert(iteration.begin(), declStmt(counter, counted.type.withConst(true), add(first, at)));
-    const auto trips = counted.tripCount();
-    if (!trips || *trips % tile != 0)
+    if (!isWhole())
       iteration = {ifStmt(lessThan(add(first, at), counted.upper), block(std::move(iteration)))};
     std::vector<StmtRef> body = {barrierStmt()};
     if (!in.empty()) {
@@ -311,13 +279,11 @@ private:
     std::vector<StmtRef> staged = {declStmt(tid, Type::makeInt().withConst(true), thread), strips};
     if (!out.empty())
       staged.push_back(barrierStmt()); // what the thread reads of it later, another one wrote
-    StmtRef whole = gate ? ifStmt(gate, block(std::move(staged)), block({plain})) : block(std::move(staged));
-    place->block->body[place->index] = whole;
-    if (!gate) {
-      place->block->body.erase(place->block->body.begin() + long(place->index));
-      place->block->body.insert(place->block->body.begin() + long(place->index), whole->body.begin(),
-                                whole->body.end());
-    }
+    if (gate)
+      staged = {ifStmt(gate, block(std::move(staged)), block({plain}))};
+    std::vector<StmtRef> &list = place->block->body;
+    const auto here = list.erase(list.begin() + long(place->index));
+    list.insert(here, staged.begin(), staged.end());
     kernel.body->body.insert(kernel.body->body.begin(), declarations.begin(), declarations.end());
     return llvm::Error::success();
   }

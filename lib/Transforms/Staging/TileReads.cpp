@@ -141,6 +141,10 @@ static llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const Kerne
   return dims;
 }
 
+bool optiml::isLoopHeader(const Access &access, const ExprRef &condition) {
+  return llvm::any_of(access.path, [&](const Stmt *s) { return s->kind == StmtKind::For && s->expr == condition; });
+}
+
 std::vector<Guard> optiml::conjunctsOf(const std::vector<Guard> &guards) {
   std::vector<Guard> result;
   for (const auto &[condition, taken] : guards) {
@@ -208,10 +212,7 @@ llvm::Expected<std::vector<StagedRead>> optiml::readsOf(const KernelModel &model
       return notApplicable("the index of {0} uses a variable that changes (line {1})", array, access.stmt->line);
     std::vector<Poly> facts;
     for (const auto &[condition, taken] : conjunctsOf(access.guards)) {
-      bool header = false; // loop headers come as bounds
-      for (const Stmt *s : access.path)
-        header |= s->kind == StmtKind::For && s->expr == condition;
-      if (!header && !readsWhatIsLeftOut(model, access, {condition, taken}) &&
+      if (!isLoopHeader(access, condition) && !readsWhatIsLeftOut(model, access, {condition, taken}) &&
           !saysJust(model, condition, taken, facts))
         return notApplicable("the condition around {0} is not affine (line {1})", array, access.stmt->line);
     }

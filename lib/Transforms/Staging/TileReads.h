@@ -14,6 +14,9 @@ std::vector<Guard> conjunctsOf(const std::vector<Guard> &guards);
 /// `facts`, which it joins.
 bool saysJust(const KernelModel &model, const ExprRef &condition, bool taken, std::vector<Poly> &facts);
 
+/// The condition is that of a loop around the access.
+bool isLoopHeader(const Access &access, const ExprRef &condition);
+
 /// A read whose index is split into what the threads of a block and the loops in them make it run over, and the rest.
 struct StagedRead {
   const Access *access;
