@@ -363,8 +363,17 @@ private:
   std::map<std::string, Found> found;
 };
 
-llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a,
-                                    const std::string &b, bool byType, int64_t firstOfA) {
+/// The array of records whose members' elements these are, or the array itself.
+static std::string arrayAround(const KernelModel &model, const std::string &array) {
+  auto access = llvm::find_if(model.accesses(), [&](const Access &a) { return a.array == array; });
+  return model.param(array) || access == model.accesses().end() ? array : model.ofWholeRecord(*access).array;
+}
+
+llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model, const std::string &first,
+                                    const std::string &second, bool byType, int64_t firstOfA) {
+  const std::string a = arrayAround(model, first), b = arrayAround(model, second);
+  if (a == b && first != second)
+    return notApplicable("{0} and {1} lie in one array", first, second);
   const Param *pa = model.param(a), *pb = model.param(b);
   if (!pa || !pb || !pa->type.isPointer() || !pb->type.isPointer())
     return notApplicable("whether {0} and {1} overlap cannot be tested: they are not both plain pointer parameters", a,
@@ -410,7 +419,6 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
     std::string bytes = size + " * (" + end + (low == "0" ? "" : " - (" + low + ")") + ")";
     return start + ", " + bytes;
   };
-  std::string first = a, second = b;
   bool swap = b < a;
   IntExpr condition = IntExpr::of("disjoint(" + (swap ? text(b, *rb) : text(a, *ra)) + ", " +
                                   (swap ? text(a, *ra) : text(b, *rb)) + ")");

@@ -227,11 +227,14 @@ static bool commute(const Access &a, const Access &b) {
 }
 
 llvm::Error Iterations::requireIndependent(KernelState &state) const {
-  std::vector<const Access *> ours, others, all;
+  std::vector<Access> accesses;
   for (const Access &access : model.accesses())
+    accesses.push_back(model.ofWholeRecord(access));
+  std::vector<const Access *> ours, others, all;
+  for (const Access &access : accesses)
     if (access.space == Space::Local && access.write && insideOf(access, &loop) && !inside.count(access.array))
       return notApplicable("iterations share '{0}' (line {1})", access.array, access.stmt->line);
-  for (const Access &access : model.accesses())
+  for (const Access &access : accesses)
     if (access.space == Space::Global) {
       bool head = access.stmt == &loop || (loop.init && access.stmt == loop.init.get());
       (insideOf(access, &loop) || head ? ours : others).push_back(&access);

@@ -102,8 +102,10 @@ void KernelModel::AccessVisitor::add(const ExprRef &e, bool read, bool write, co
   access.path = path;
   access.guards = guards;
   model.resolveDifferences(access);
-  if (write && access.space != Space::Local)
+  if (write && access.space != Space::Local) {
     model.written.insert(access.array);
+    model.written.insert(str(model.arrayAround(access.root)));
+  }
   model.allAccesses.push_back(std::move(access));
 }
 
@@ -228,6 +230,38 @@ void KernelModel::AccessVisitor::visit(Stmt &s) {
 
 void KernelModel::collectAccesses() { AccessVisitor{*this}.visit(*theKernel.body); }
 
+/// X[i] for X[i].v, and p->v, which is a part of p[0], itself; null where no element of records holds the array.
+static ExprRef recordAround(const ExprRef &array) {
+  ExprRef e = array;
+  while ((e->kind == ExprKind::Member && !e->args[0]->type.isPointer()) ||
+         (e->kind == ExprKind::Subscript && isArray(e->args[0]->type)))
+    e = e->args[0];
+  return e->kind == ExprKind::Member || (e->kind == ExprKind::Subscript && e != array) ? e : nullptr;
+}
+
+ExprRef KernelModel::arrayAround(const ExprRef &root) const {
+  ExprRef element = recordAround(root);
+  std::vector<ExprRef> subscripts;
+  return element ? resolve(element, subscripts) : root;
+}
+
+Access KernelModel::ofWholeRecord(const Access &access) const {
+  ExprRef element = access.space == Space::Global ? recordAround(access.root) : nullptr;
+  if (!element)
+    return access;
+  Access whole = access;
+  std::vector<ExprRef> subscripts;
+  whole.node = element;
+  whole.root = resolve(element, subscripts);
+  whole.array = str(whole.root);
+  whole.subscripts.clear();
+  for (const ExprRef &s : subscripts)
+    whole.subscripts.push_back(poly(s));
+  const Type *pointee = element->kind == ExprKind::Member ? element->args[0]->type.pointee.get() : &element->type;
+  whole.bytes = pointee ? pointee->bytes : 0;
+  return whole;
+}
+
 bool KernelModel::writesArray(const std::string &array) const { return written.count(array) != 0; }
 
 std::vector<ExprRef> Access::members() const {
@@ -247,13 +281,16 @@ bool optiml::sameMember(const Access &a, const Access &b) {
 
 bool KernelModel::writesWhatIsRead(const Access &read) const {
   bool seen = false;
-  for (const Access &access : allAccesses)
-    if (access.write && access.array == read.array) {
-      if (sameMember(access, read))
+  const Access wholeRead = ofWholeRecord(read);
+  for (const Access &access : allAccesses) {
+    const Access whole = access.write ? ofWholeRecord(access) : access;
+    if (whole.write && whole.array == wholeRead.array) {
+      if (sameMember(whole, wholeRead))
         return true;
       seen = true;
     }
-  return !seen && writesArray(read.array);
+  }
+  return !seen && writesArray(wholeRead.array);
 }
 
 /// An index that wraps around on the way is back in the end by what is known: (i - first + 12) * 25.

@@ -362,7 +362,7 @@ unsigned KernelModel::varies(const ExprRef &e) const {
       ExprRef root = resolve(n, subscripts);
       const Stmt *d = root->kind == ExprKind::Var ? declaration(root->text) : nullptr;
       bool local = d && !d->isShared && !d->dims.empty();
-      if (!local && (unknownOutside || (d && d->isShared) || writesArray(str(root))))
+      if (!local && (unknownOutside || (d && d->isShared) || writesArray(str(arrayAround(root)))))
         result |= FromMemory;
     }
   });

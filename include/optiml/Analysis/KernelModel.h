@@ -84,6 +84,8 @@ public:
   unsigned variesAtom(const std::string &atom) const;
 
   const std::vector<Access> &accesses() const { return allAccesses; }
+  /// The element of an array of records in which the access lies: X[i] for X[i].v[k]. Any other is returned as it is.
+  Access ofWholeRecord(const Access &access) const;
   bool writesArray(const std::string &array) const;
   /// The array of `read` is written, in the member that is read.
   bool writesWhatIsRead(const Access &read) const;
@@ -139,6 +141,8 @@ private:
   };
   /// The array behind a Subscript chain, through pointer locals and pointer arithmetic: (p + 3)[i] -> p, {i + 3}.
   ExprRef resolve(const ExprRef &e, std::vector<ExprRef> &subscripts) const;
+  /// X for X[i].v; the root itself where it is no part of a record in memory.
+  ExprRef arrayAround(const ExprRef &root) const;
   Poly withWrapping(const ExprRef &e) const;
   void resolveWrapping(Access &access) const;
   bool isPrivate(ExprRef root) const;

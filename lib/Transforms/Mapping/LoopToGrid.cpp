@@ -219,11 +219,11 @@ private:
         if (access.write && !ofWriter(access))
           return notApplicable("line {0} writes memory in a place that is not understood", access.stmt->line);
         if (access.write)
-          written.insert(access.array);
+          written.insert(model.ofWholeRecord(access).array);
       }
     for (const Access &access : model.accesses())
       if (access.space == Space::Global && access.read && !insideOf(access, &loop) && !ofWriter(access) &&
-          written.count(access.array))
+          written.count(model.ofWholeRecord(access).array))
         return notApplicable("line {0} reads '{1}', which is written outside of the loop too", access.stmt->line,
                              access.array);
     return llvm::Error::success();

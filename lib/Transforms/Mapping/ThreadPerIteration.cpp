@@ -59,19 +59,22 @@ public:
   llvm::Error prove() {
     if (model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", model.unknownEffectLine());
+    std::vector<Access> accesses;
+    for (const Access &access : model.accesses())
+      accesses.push_back(model.ofWholeRecord(access));
     std::map<std::string, std::vector<const Access *>> written;
     std::set<std::string> all;
-    for (const Access &access : model.accesses()) {
+    for (const Access &access : accesses) {
       if (!insideOf(access, &loop) || access.space != Space::Global)
         continue;
       all.insert(access.array);
       if (access.write)
         written[access.array];
     }
-    for (const Access &access : model.accesses())
+    for (const Access &access : accesses)
       if (insideOf(access, &loop) && written.count(access.array))
         written[access.array].push_back(&access);
-    for (const Access &access : model.accesses()) {
+    for (const Access &access : accesses) {
       if (access.space != Space::Global || insideOf(access, &loop))
         continue;
       if (access.write || written.count(access.array))

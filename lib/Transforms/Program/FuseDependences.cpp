@@ -217,10 +217,13 @@ static llvm::Error requireNoVariables(const KernelModel &model, const PartOf &pa
 llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
                                       const StrideLoops &strides, const std::vector<BroughtPart> &brought,
                                       ArrayPairs &disjoint, bool &flows) {
-  std::vector<const Access *> accesses;
+  std::vector<Access> ofRecords;
   for (const Access &access : model.accesses())
     if (access.space == Space::Global)
-      accesses.push_back(&access);
+      ofRecords.push_back(model.ofWholeRecord(access));
+  std::vector<const Access *> accesses;
+  for (const Access &access : ofRecords)
+    accesses.push_back(&access);
   if (accesses.size() > 400)
     return notApplicable("they access memory in more than 400 places");
   if (llvm::Error e = requireNoVariables(model, partOf, accesses))
@@ -240,7 +243,7 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
   llvm::Error shared = forEachPair([&](const Access &a, const Access &b) -> llvm::Error {
     if (a.array != b.array)
       return llvm::Error::success();
-    flows |= a.write && b.read && a.node->type.isFloat() && partOf.at(a.stmt) != partOf.at(b.stmt);
+    flows |= a.write && b.read && a.place->type.isFloat() && partOf.at(a.stmt) != partOf.at(b.stmt);
     const unsigned part = partOf.at(a.stmt);
     if (part == partOf.at(b.stmt)) { // threads that became turns of one thread
       if (a.atomic && b.atomic && !brought[part].tookTurns)

@@ -52,7 +52,8 @@ public:
       return notApplicable("there are no pointer parameters");
     if (!anything)
       return notApplicable("every pointer parameter is __restrict__ already");
-    for (const Access &access : model.accesses()) {
+    for (const Access &part : model.accesses()) {
+      const Access access = model.ofWholeRecord(part);
       bool direct = llvm::is_contained(pointers, access.array) && access.root->kind == ExprKind::Var;
       // Constant memory is no pointer's: a kernel cannot write it.
       if (access.space == Space::Global && !direct && !(access.root->type.isConst && !access.write))
