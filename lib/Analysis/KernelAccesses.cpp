@@ -230,13 +230,19 @@ void KernelModel::AccessVisitor::visit(Stmt &s) {
 
 void KernelModel::collectAccesses() { AccessVisitor{*this}.visit(*theKernel.body); }
 
-/// X[i] for X[i].v, and p->v, which is a part of p[0], itself; null where no element of records holds the array.
+/// X[i] for X[i].v, and p->v, which is a part of p[0], itself; null where no element of records holds the array. What
+/// a pointer in a record leads to lies elsewhere.
 static ExprRef recordAround(const ExprRef &array) {
   ExprRef e = array;
-  while ((e->kind == ExprKind::Member && !e->args[0]->type.isPointer()) ||
-         (e->kind == ExprKind::Subscript && isArray(e->args[0]->type)))
+  while (e->kind == ExprKind::Member || e->kind == ExprKind::Subscript) {
+    if (e->type.isPointer() && !isArray(e->type))
+      return nullptr;
+    const Type &base = e->args[0]->type;
+    if (base.isPointer() && (e->kind == ExprKind::Member || !isArray(base)))
+      return e == array && e->kind == ExprKind::Subscript ? nullptr : e;
     e = e->args[0];
-  return e->kind == ExprKind::Member || (e->kind == ExprKind::Subscript && e != array) ? e : nullptr;
+  }
+  return nullptr;
 }
 
 ExprRef KernelModel::arrayAround(const ExprRef &root) const {

@@ -71,7 +71,7 @@ __global__ void chosen(const float *x, const int *which, int n, Moments *m) {
     atomicAdd(&m->second[which[i]][0], x[i]);
 }
 
-// READ: overlap
+// READ: m and m->second lie in one array
 __global__ void read(const float *x, int n, Moments *m) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
