@@ -40,6 +40,8 @@ static OpeningStep readStep(StringRef text) {
       step.everySite = true;
     else if (word == "only")
       step.onlyPreferred = true;
+    else if (word == "inexact")
+      step.inexact = true;
     else if (!word.empty()) {
       Params &params = step.preferences.emplace_back();
       for (StringRef param : llvm::split(word, ','))
@@ -60,9 +62,9 @@ static void addPreparation(OpeningLine &line) {
   // What a programmer has tiled by hand starts again from the plain kernel, where a line has better tiles to offer.
   if (needs({"stage-shared", "stage-window"}))
     first.push_back(readStep("unstage-shared"));
-  first.push_back(readStep("expand-powers"));
-  first.push_back(readStep("reciprocal-roots"));
-  first.push_back(readStep("reciprocal-divisors"));
+  first.push_back(readStep("expand-powers inexact"));
+  first.push_back(readStep("reciprocal-roots inexact"));
+  first.push_back(readStep("reciprocal-divisors inexact"));
   // One index for all cells hides the rows that tiles need.
   if (needs({"stage-shared", "stage-window", "coarsen"}))
     first.push_back(readStep("unflatten-index"));

@@ -18,6 +18,8 @@ std::optional<Action> LinePlayer::operator()(const SearchState &at, bool refused
     const OpeningStep &wanted = line.steps[step];
     if (taken && (!wanted.everySite || doneSites.size() >= mostSites))
       continue;
+    if (wanted.inexact && !wanted.required && *exactly)
+      continue;
     if (std::optional<Action> action = resolve(wanted, at)) {
       tried.insert(action->str());
       last = action;

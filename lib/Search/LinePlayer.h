@@ -8,14 +8,17 @@
 #define OPTIML_LIB_SEARCH_LINEPLAYER_H
 
 #include "Session.h"
+#include <atomic>
 #include <set>
 
 namespace optiml::search {
 
-/// Follows one line on one kernel; the `next` of a Walk.
+/// Follows one line on one kernel; the `next` of a Walk. `exactly`: whether it leaves out what it can of the steps that
+/// round otherwise.
 class LinePlayer {
 public:
-  LinePlayer(OpeningLine line, std::string kernel) : line(std::move(line)), kernel(std::move(kernel)) {}
+  LinePlayer(OpeningLine line, std::string kernel, std::shared_ptr<const std::atomic<bool>> exactly)
+      : line(std::move(line)), kernel(std::move(kernel)), exactly(std::move(exactly)) {}
   std::optional<Action> operator()(const SearchState &at, bool refused);
 
   std::shared_ptr<bool> dropped = std::make_shared<bool>(false); ///< a required step did not apply
@@ -28,6 +31,7 @@ private:
 
   OpeningLine line;
   std::string kernel;
+  std::shared_ptr<const std::atomic<bool>> exactly;
   size_t step = 0;
   bool taken = false;
   std::optional<Action> last;

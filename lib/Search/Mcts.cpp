@@ -1,9 +1,11 @@
 //===- Mcts.cpp - PUCT over the graph of variants -------------------------===//
 //
 // One batch: select leaves one after the other (each selection sees the ones before it as virtual visits), apply their
-// actions, let the model rank parameter values where a choice is new, walk some of them further, evaluate, back up.
+// actions, let the model rank parameter values where a choice is new, walk some of them further, evaluate, back up. Every
+// other evaluation is of a neighbour of the best, while there are any.
 //
 //===----------------------------------------------------------------------===//
+#include "Neighbours.h"
 #include "Session.h"
 #include <algorithm>
 #include <cmath>
@@ -30,7 +32,7 @@ struct Item {
 
 class Mcts : public Searcher {
 public:
-  explicit Mcts(Session &session) : session(session) {}
+  explicit Mcts(Session &session) : session(session), neighbours(session) {}
   bool step(unsigned limit) override;
 
 private:
@@ -46,6 +48,8 @@ private:
   Walk::Next walkFrom(const Item &item);
 
   Session &session;
+  Neighbours neighbours;
+  bool isNeighboursTurn = true;     ///< of one evaluation that is left over
   std::set<const Node *> blocked; ///< nothing below can be selected in this batch
 };
 
@@ -291,6 +295,9 @@ Walk::Next Mcts::walkFrom(const Item &item) {
 
 bool Mcts::step(unsigned limit) {
   blocked.clear();
+  std::vector<Job> jobs = neighbours.next((limit + isNeighboursTurn) / 2);
+  isNeighboursTurn ^= limit % 2;
+  limit -= unsigned(jobs.size());
   std::vector<Item> items;
   while (items.size() < limit) {
     Item item;
@@ -302,11 +309,10 @@ bool Mcts::step(unsigned limit) {
     countVirtual(item, +1);
     items.push_back(std::move(item));
   }
-  if (items.empty())
+  if (items.empty() && jobs.empty())
     return false;
   applyItems(items);
   rankValues(items);
-  std::vector<Job> jobs;
   for (Item &item : items) {
     if (!item.leaf) {
       countVirtual(item, -1);

@@ -37,6 +37,8 @@ static std::vector<std::string> kernelsOf(const SearchState &root) {
 
 Openings::Openings(Session &session)
     : session(session), kernels(kernelsOf(session.root->state)), combination(session, kernels), varied(kernels.size()) {
+  for (size_t k = 0; k < kernels.size(); ++k)
+    exactly.push_back(std::make_shared<std::atomic<bool>>(false));
 }
 Openings::~Openings() = default;
 
@@ -54,10 +56,13 @@ void Openings::play() {
     for (size_t k = 0; k < kernels.size(); ++k) {
       if (!line.kernel.empty() && line.kernel != kernels[k])
         continue;
-      LinePlayer player(line, kernels[k]);
+      LinePlayer player(line, kernels[k], exactly[k]);
       auto dropped = player.dropped;
       lines.push_back({{session.root, std::move(player), {}}, std::move(dropped), k, rank, ideaOf(line)});
     }
+    for (const OpeningStep &step : line.steps)
+      if (step.inexact && !step.required)
+        inexact.insert(step.transform);
     ++rank;
   }
   if (session.settings.outlook && session.settings.outlook->knowsAnything()) {
@@ -66,11 +71,45 @@ void Openings::play() {
     playRanked();
   }
   playInTurn();
+  tryExactly();
   combination.finish();
 }
 
-/// Evaluates these, and the combination that waits.
+/// What was wrong with a step that rounds otherwise, without that. Where it is right then, all lines on the kernel go
+/// without.
+std::vector<Job> Openings::triedExactly() {
+  std::vector<Job> jobs;
+  for (const Node *node : session.takeWrong()) {
+    Recipe rest;
+    std::set<std::string> rounded;
+    for (const Action &action : node->recipe)
+      if (inexact.count(action.transform))
+        rounded.insert(siteKernel(action.site).str());
+      else
+        rest.push_back(action);
+    if (rounded.size() != 1 || rest.empty())
+      continue;
+    const size_t kernel = size_t(llvm::find(kernels, *rounded.begin()) - kernels.begin());
+    if (kernel < kernels.size())
+      jobs.push_back({replayOf(session, std::move(rest)), {}, nullptr, [this, kernel](Node *end) {
+                        if (!end || !end->measured || end->failed)
+                          return;
+                        *exactly[kernel] = true;
+                        combination.add(kernel, end);
+                      }});
+  }
+  return jobs;
+}
+
+void Openings::tryExactly() {
+  if (std::vector<Job> jobs = triedExactly(); !jobs.empty())
+    run(std::move(jobs));
+}
+
+/// Evaluates these, what is tried again, and the combination that waits.
 void Openings::run(std::vector<Job> jobs) {
+  for (Job &again : triedExactly())
+    jobs.push_back(std::move(again));
   if (std::optional<Job> together = combination.take())
     jobs.push_back(std::move(*together));
   session.run(std::move(jobs));
@@ -264,6 +303,7 @@ void Openings::mendUntested() {
 
 void Openings::playOn() {
   mendUntested();
+  tryExactly();
   if (session.isFlowing() || !session.settings.launches.empty()) { // answers came meanwhile
     combination.playIfBetter();
     run({});

@@ -43,6 +43,8 @@ private:
   bool evaluatePromising(size_t most);
   void evaluate(std::vector<Waiting> batch);
   void run(std::vector<Job> jobs);
+  std::vector<Job> triedExactly();
+  void tryExactly();
 
   Session &session;
   std::vector<std::string> kernels;
@@ -51,6 +53,8 @@ private:
   std::map<std::pair<size_t, std::string>, unsigned> played; ///< lines that applied or may, by kernel and idea
   std::vector<Waiting> waiting;
   std::vector<const Node *> varied; ///< by kernel, the last node that was
+  std::set<std::string> inexact;    ///< transforms of steps that round otherwise
+  std::vector<std::shared_ptr<std::atomic<bool>>> exactly; ///< by kernel, whether such steps were found to be the fault
 };
 
 } // namespace optiml::search

@@ -239,6 +239,8 @@ void Session::fold(Node &node, Measurement measurement, bool recalled) {
     node.failed = node.exhausted = true;
   node.measured = std::move(measurement);
   node.state.measurement = &*node.measured;
+  if (node.measured->verdict == Verdict::WrongResult)
+    wrong.push_back(&node);
   if (&node != root) {
     ++statistics.evaluations;
     statistics.recalled += recalled;
@@ -303,6 +305,8 @@ void Session::takeBack() {
     node->failed = node->exhausted = true;
     if (!measurement.missedKernels.empty() && better(*node, *root))
       untested.push_back(node);
+    if (measurement.verdict == Verdict::WrongResult)
+      wrong.push_back(node);
     node->measured = std::move(measurement);
     node->best.reset();
     --statistics.correct;

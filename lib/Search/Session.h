@@ -105,6 +105,8 @@ public:
   /// Those that were faster than the original, until verifying showed that no comparison reached all of their code;
   /// since the last call.
   std::vector<const Node *> takeUntested() { return std::exchange(untested, {}); }
+  /// Those that were found to be wrong, since the last call.
+  std::vector<const Node *> takeWrong() { return std::exchange(wrong, {}); }
   /// Has the proposer look again at a best that was expanded before it was known to be the best.
   void reconsiderBest();
 
@@ -159,7 +161,7 @@ private:
   std::mutex callbackMutex; ///< of calls into observer and memory from several threads
   std::mt19937_64 random;
   unsigned answersSeen = 0; ///< Proposer::answersTaken
-  std::vector<const Node *> untested;
+  std::vector<const Node *> untested, wrong;
   Node *considered = nullptr; ///< the best that the proposer was last asked about as such
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   std::unique_ptr<Flow> flow; ///< null: in batches

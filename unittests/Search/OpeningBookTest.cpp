@@ -149,6 +149,45 @@ TEST(OpeningBook, WhereTheWholeIsWrongWhatIsProvenIsCombined) {
   EXPECT_EQ(recorder.trajectory[5], "5 stage[k1/i:B];stage[n::k2<int>/i:A] correct improved");
 }
 
+TEST(OpeningBook, WhatIsWrongWithAStepThatRoundsOtherwiseIsTriedWithoutIt) {
+  ToySpace space({"r", "a", "b", "c"}, 1);
+  ToyEvaluator evaluator([](const Settings &s) { return 9 - double(s.size()); });
+  evaluator.fails = [](const Settings &s) { return s.count("r") > 0; };
+  ToyProposer proposer;
+  OpeningStep rounds{"r", "*", {}};
+  rounds.inexact = true;
+  for (const char *name : {"a", "b", "c"})
+    proposer.book.push_back({name, {rounds, {name, "*", {}, /*required=*/true}}});
+  Recorder recorder;
+  SearchSettings settings = budget(4);
+  settings.batch = 1;
+  run(space, evaluator, settings, &recorder, nullptr, &proposer);
+  ASSERT_EQ(recorder.trajectory.size(), 5u);
+  EXPECT_EQ(recorder.trajectory[1], "1 r[k]{v=1};a[k]{v=1} wrong-result");
+  // Beside the next line, which was walked before anything was known of the step.
+  EXPECT_EQ(recorder.trajectory[2], "2 r[k]{v=1};b[k]{v=1} wrong-result");
+  EXPECT_EQ(recorder.trajectory[3], "3 a[k]{v=1} correct improved");
+  EXPECT_EQ(recorder.trajectory[4], "4 c[k]{v=1} correct");
+}
+
+TEST(OpeningBook, AStepThatRoundsOtherwiseStaysWhereItIsNotTheFault) {
+  ToySpace space({"r", "a", "b"}, 1);
+  ToyEvaluator evaluator([](const Settings &s) { return 9 - double(s.size()); });
+  evaluator.fails = [](const Settings &s) { return s.count("a") > 0; };
+  ToyProposer proposer;
+  OpeningStep rounds{"r", "*", {}};
+  rounds.inexact = true;
+  for (const char *name : {"a", "b"})
+    proposer.book.push_back({name, {rounds, {name, "*", {}, /*required=*/true}}});
+  Recorder recorder;
+  SearchSettings settings = budget(3);
+  settings.batch = 1;
+  run(space, evaluator, settings, &recorder, nullptr, &proposer);
+  ASSERT_EQ(recorder.trajectory.size(), 4u);
+  EXPECT_EQ(recorder.trajectory[2], "2 r[k]{v=1};b[k]{v=1} correct improved");
+  EXPECT_EQ(recorder.trajectory[3], "3 a[k]{v=1} wrong-result");
+}
+
 namespace {
 /// Knows what each switch alone costs, and that v=2 is better than v=1.
 struct Costs : Outlook {

@@ -65,6 +65,25 @@ TEST(Search, BeatsRandomOnAValley) {
   EXPECT_LT(times[int(Strategy::Mcts)], times[int(Strategy::Random)]);
 }
 
+TEST(Search, TheBestIsVariedOneDetailAtATime) {
+  // Two details of a line of the book, each right in one of twelve ways, and many other things that do nothing.
+  std::vector<std::string> names = {"tile", "threads"};
+  for (char c = 'a'; c <= 'z'; ++c)
+    names.push_back(std::string(1, c));
+  ToySpace space(names, 12);
+  ToyEvaluator evaluator([](const Settings &s) {
+    if (!s.count("tile") || !s.count("threads"))
+      return 100.0;
+    return 20 + 3.0 * std::abs(valueOf(s, "tile") - 6) + 2.0 * std::abs(valueOf(s, "threads") - 4);
+  });
+  ToyProposer proposer;
+  proposer.book.push_back({"tiles", {{"tile", "*", {}}, {"threads", "*", {}}}});
+  SearchSettings settings = budget(40);
+  settings.screen = 0;
+  SearchResult result = run(space, evaluator, settings, nullptr, nullptr, &proposer);
+  EXPECT_EQ(recipeText(result.best.recipe), "tile[k]{v=6};threads[k]{v=4}");
+}
+
 TEST(Search, GreedyClimbsToALocalOptimum) {
   ToySpace space({"a", "b", "c", "d", "e"}, 5);
   ToyEvaluator evaluator(valley);

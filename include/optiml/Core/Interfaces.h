@@ -105,6 +105,7 @@ struct OpeningStep {
   bool required = false;  ///< where it does not apply the line is dropped; otherwise the step is left out
   bool everySite = false; ///< apply it at every matching site (the first eight), not just the first
   bool onlyPreferred = false;
+  bool inexact = false; ///< rounds otherwise than the original: where a line is wrong, it is tried without the step
 };
 
 /// A known-good recipe in general form, for one kernel.
