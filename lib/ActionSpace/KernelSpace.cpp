@@ -76,14 +76,16 @@ eachArgument(const Kernel &kernel, llvm::ArrayRef<std::string> values,
   }
 }
 
-/// Names what is known of the arguments: integers on which all launches agree, and how far the heaviest launch's
-/// pointers reach.
+/// Names what is known of the arguments: integers on which all launches agree, those of the heaviest launch, and how
+/// far its pointers reach.
 static void nameArguments(LaunchHints &hints, const Kernel &kernel) {
   eachArgument(kernel, hints.arguments, [&](const std::string &name, llvm::StringRef bytes, const Type &type) {
     if (auto value = integerIn(bytes, type))
       hints.scalars.emplace(name, *value);
   });
   eachArgument(kernel, hints.heaviest, [&](const std::string &name, llvm::StringRef bytes, const Type &type) {
+    if (auto integer = integerIn(bytes, type))
+      hints.ofHeaviest.emplace(name, *integer);
     uint64_t value = 0;
     if (!type.isPointer() || bytes.size() != sizeof value)
       return;

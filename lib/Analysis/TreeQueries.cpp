@@ -169,3 +169,17 @@ bool optiml::usesAddressesOfLocals(const Kernel &kernel) {
            return !local.second->dims.empty() && openly[local.first] != 0;
          });
 }
+
+const Type *optiml::typeOfArgument(const Kernel &kernel, llvm::StringRef name) {
+  auto [base, member] = name.split('.');
+  for (const Param &param : kernel.params) {
+    if (param.name != base)
+      continue;
+    if (member.empty())
+      return &param.type;
+    for (const Param::Field &field : param.fields)
+      if (field.name == member)
+        return &field.type;
+  }
+  return nullptr;
+}

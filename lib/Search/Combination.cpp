@@ -10,6 +10,9 @@ using namespace optiml::search;
 /// less of the whole is no part of it.
 static constexpr double worthACombination = 0.95, worthAPart = 0.98;
 
+/// What saves so much of what the best of a kernel saves may save more without the launches that it slows down.
+static constexpr double nearlyAsGood = 0.8;
+
 /// Of one kernel's launches, in which a part of a combination may not be slower than the original by more.
 static constexpr double noSlower = 1.05;
 
@@ -61,6 +64,18 @@ bool Combination::slowsALaunchOf(size_t kernel, const Node &node) const {
     return launch.first >= before.size() || launch.first >= after.size() ||
            after[launch.first] > noSlower * before[launch.first];
   });
+}
+
+std::vector<std::string> Combination::slowedBy(const Node &node) const {
+  const Parts leaders = best(/*proven=*/false);
+  std::vector<std::string> result;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const double most = leaders[k] ? savedOn(k, *leaders[k]) : (1 - worthAPart) * timeOf(*session.root);
+    if (session.settings.launches.count(kernels[k]) && slowsALaunchOf(k, node) &&
+        savedOn(k, node) > nearlyAsGood * most)
+      result.push_back(kernels[k]);
+  }
+  return result;
 }
 
 Recipe Combination::partOn(size_t kernel, const Node &node) const {

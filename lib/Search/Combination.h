@@ -21,6 +21,9 @@ public:
   /// The best line on `kernel`, also if it is only predicted; null: none is better than the original.
   Node *bestOn(size_t kernel) const;
 
+  /// The kernels of which the node slows a launch down, though over all launches it saves about as much as any variant.
+  std::vector<std::string> slowedBy(const Node &node) const;
+
   /// The end of a line on `kernel` was evaluated.
   void add(size_t kernel, Node *end);
   void playIfBetter();

@@ -16,7 +16,7 @@ static constexpr size_t mostTogether = 4;
 /// Lines of one idea on one kernel (a block for each row, a warp for each row) that come before those of others.
 static constexpr unsigned linesOfAnIdea = 3;
 /// Evaluated at a time, of what is tried in place of variants that could not be tested.
-static constexpr long mostMended = 8;
+static constexpr size_t mostMended = 8;
 /// Of the lines that promised too little, played beside each batch of the search: what was seen elsewhere may mislead.
 static constexpr size_t leftTogether = 1;
 
@@ -71,7 +71,7 @@ void Openings::play() {
     playRanked();
   }
   playInTurn();
-  tryExactly();
+  mend();
   combination.finish();
 }
 
@@ -101,15 +101,31 @@ std::vector<Job> Openings::triedExactly() {
   return jobs;
 }
 
-void Openings::tryExactly() {
-  if (std::vector<Job> jobs = triedExactly(); !jobs.empty())
+/// What is as good as anything on a kernel but for a launch that it slows down, for the larger launches only.
+std::vector<Job> Openings::forLargeLaunches() {
+  std::vector<Job> jobs;
+  for (const Node *node : session.takeGuarded())
+    for (const std::string &kernel : combination.slowedBy(*node))
+      for (const ActionTemplate &legal : node->state.legal.of("large-launches"))
+        if (siteKernel(legal.site) == kernel && jobs.size() < mostMended) {
+          Recipe recipe = node->recipe;
+          recipe.push_back({legal.transform, legal.site, legal.values.front()});
+          jobs.push_back({replayOf(session, std::move(recipe))});
+        }
+  return jobs;
+}
+
+void Openings::mend() {
+  std::vector<Job> jobs = triedExactly();
+  llvm::append_range(jobs, forLargeLaunches());
+  if (!jobs.empty())
     run(std::move(jobs));
 }
 
 /// Evaluates these, what is tried again, and the combination that waits.
 void Openings::run(std::vector<Job> jobs) {
-  for (Job &again : triedExactly())
-    jobs.push_back(std::move(again));
+  llvm::append_range(jobs, triedExactly());
+  llvm::append_range(jobs, forLargeLaunches());
   if (std::optional<Job> together = combination.take())
     jobs.push_back(std::move(*together));
   session.run(std::move(jobs));
@@ -286,7 +302,7 @@ void Openings::mendUntested() {
     for (Recipe &recipe : withoutOneTransform(*node))
       walks.push_back(replayOf(session, std::move(recipe)));
   if (walks.size() > mostMended) // the last ones are the fastest, as a rule
-    walks.erase(walks.begin(), walks.end() - mostMended);
+    walks.erase(walks.begin(), walks.end() - long(mostMended));
   session.walkAll(walks);
   std::vector<Job> jobs;
   for (const Walk &walk : walks) {
@@ -303,7 +319,7 @@ void Openings::mendUntested() {
 
 void Openings::playOn() {
   mendUntested();
-  tryExactly();
+  mend();
   if (session.isFlowing() || !session.settings.launches.empty()) { // answers came meanwhile
     combination.playIfBetter();
     run({});

@@ -44,7 +44,8 @@ private:
   void evaluate(std::vector<Waiting> batch);
   void run(std::vector<Job> jobs);
   std::vector<Job> triedExactly();
-  void tryExactly();
+  std::vector<Job> forLargeLaunches();
+  void mend();
 
   Session &session;
   std::vector<std::string> kernels;

@@ -246,6 +246,8 @@ void Session::fold(Node &node, Measurement measurement, bool recalled) {
     statistics.recalled += recalled;
     ++(!usable ? statistics.failed : node.measured->correct() ? statistics.correct : statistics.predicted);
   }
+  if (usable && !node.measured->guardrails.empty() && better(node, *root))
+    guarded.push_back(&node);
   if (usable) {
     double reward = node.measured->reward;
     node.best = std::max(node.best.value_or(reward), reward);

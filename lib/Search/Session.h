@@ -107,6 +107,8 @@ public:
   std::vector<const Node *> takeUntested() { return std::exchange(untested, {}); }
   /// Those that were found to be wrong, since the last call.
   std::vector<const Node *> takeWrong() { return std::exchange(wrong, {}); }
+  /// Those that are faster than the original but break a guardrail, since the last call.
+  std::vector<const Node *> takeGuarded() { return std::exchange(guarded, {}); }
   /// Has the proposer look again at a best that was expanded before it was known to be the best.
   void reconsiderBest();
 
@@ -161,7 +163,7 @@ private:
   std::mutex callbackMutex; ///< of calls into observer and memory from several threads
   std::mt19937_64 random;
   unsigned answersSeen = 0; ///< Proposer::answersTaken
-  std::vector<const Node *> untested, wrong;
+  std::vector<const Node *> untested, wrong, guarded;
   Node *considered = nullptr; ///< the best that the proposer was last asked about as such
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   std::unique_ptr<Flow> flow; ///< null: in batches

@@ -189,6 +189,59 @@ TEST(OpeningBook, AStepThatRoundsOtherwiseStaysWhereItIsNotTheFault) {
 }
 
 namespace {
+/// One kernel with a large and a small launch; "wide" is for the large one.
+struct TwoSizes : ActionSpace {
+  llvm::Expected<SearchState> root() override { return stateOf({}); }
+  llvm::Expected<SearchState> apply(const SearchState &state, const Action &action) override {
+    Recipe recipe = state.variant->recipe;
+    recipe.push_back(action);
+    return stateOf(recipe);
+  }
+  static SearchState stateOf(const Recipe &recipe) {
+    SearchState state;
+    auto variant = std::make_shared<Variant>();
+    variant->recipe = recipe;
+    state.key = variant->text = recipeText(recipe);
+    state.variant = variant;
+    if (recipe.empty())
+      state.legal.push_back({"wide", "k", {{}}});
+    if (recipe.size() == 1)
+      state.legal.push_back({"large-launches", "k:n", {{{"least", "4096"}}}});
+    return state;
+  }
+};
+struct SizesEvaluator : Evaluator {
+  Measurement evaluate(const Variant &variant, Fidelity) override {
+    const size_t steps = variant.recipe.size();
+    Measurement m;
+    m.verdict = Verdict::Correct;
+    m.time.perLaunch = {steps > 0 ? 0.2 : 1.0, steps == 1 ? 0.7 : 0.5};
+    m.time.seconds = m.time.perLaunch[0] + m.time.perLaunch[1];
+    m.time.baseline = 1.5;
+    m.reward = std::log2(m.time.baseline / m.time.seconds);
+    if (steps == 1)
+      m.guardrails.push_back("launch 2 became 1.40 times slower");
+    return m;
+  }
+};
+} // namespace
+
+TEST(OpeningBook, WhatSlowsASmallLaunchIsTriedForLargeOnes) {
+  TwoSizes space;
+  SizesEvaluator evaluator;
+  ToyProposer proposer;
+  proposer.book = {{"wide", {{"wide", "*", {}, /*required=*/true}}}};
+  Recorder recorder;
+  SearchSettings settings = budget(2);
+  settings.launches = {{"k", {{0, 1.0}, {1, 1.0}}}};
+  settings.screen = 0;
+  llvm::cantFail(runSearch(space, proposer, evaluator, settings, nullptr, &recorder));
+  ASSERT_EQ(recorder.trajectory.size(), 3u);
+  EXPECT_EQ(recorder.trajectory[1], "1 wide[k] correct");
+  EXPECT_EQ(recorder.trajectory[2], "2 wide[k];large-launches[k:n]{least=4096} correct improved");
+}
+
+namespace {
 /// Knows what each switch alone costs, and that v=2 is better than v=1.
 struct Costs : Outlook {
   std::map<std::string, double> known;

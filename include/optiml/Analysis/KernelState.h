@@ -29,6 +29,7 @@ struct LaunchHints {
   /// Of the heaviest captured launch: raw values of its arguments, and where its buffers begin and how many bytes they
   /// have.
   std::vector<std::string> heaviest;
+  std::map<std::string, int64_t> ofHeaviest; ///< the integers among them, by parameter
   std::vector<std::pair<uint64_t, uint64_t>> buffers;
   std::map<std::string, int64_t>
       reach;                ///< bytes from where a pointer parameter points to its buffer's end, in that launch

@@ -75,6 +75,9 @@ const Stmt *onlyStatement(const Stmt &s);
 /// Calls f for each list of statements, outermost first.
 void forEachList(Stmt &root, const std::function<void(std::vector<StmtRef> &)> &f);
 
+/// Of a parameter, or of a member of one ("p.n"); null when there is none.
+const Type *typeOfArgument(const Kernel &kernel, llvm::StringRef name);
+
 } // namespace optiml
 
 #endif

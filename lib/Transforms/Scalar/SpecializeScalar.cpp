@@ -46,7 +46,7 @@ public:
     int64_t value = 0;
     if (text == params.end() || llvm::StringRef(text->second).getAsInteger(10, value))
       return notApplicable("the value of '{0}' is not given", name);
-    const Type *type = typeOf(*state.tree, name);
+    const Type *type = typeOfArgument(*state.tree, name);
     if (!type || type->cls != Type::Class::Int)
       return notApplicable("there is no integer parameter '{0}'", name);
     if (!fits(value, *type) || value < -INT32_MAX || value > INT32_MAX)
@@ -72,21 +72,6 @@ public:
   }
 
 private:
-  /// Of a parameter, or of a member of one ("p.n"); null when there is none.
-  static const Type *typeOf(const Kernel &kernel, llvm::StringRef name) {
-    auto [base, member] = name.split('.');
-    for (const Param &param : kernel.params) {
-      if (param.name != base)
-        continue;
-      if (member.empty())
-        return &param.type;
-      for (const Param::Field &field : param.fields)
-        if (field.name == member)
-          return &field.type;
-    }
-    return nullptr;
-  }
-
   static bool isRead(const ExprRef &e, const std::string &name) {
     return isVar(e, name) || (e->kind == ExprKind::Member && e->args[0]->kind == ExprKind::Var &&
                               !e->args[0]->type.isPointer() && str(e) == name);
