@@ -170,6 +170,16 @@ static llvm::Expected<std::string> textWith(const SearchTask &task, const Progra
   return std::move(emitted->text);
 }
 
+/// Fusions over rows go with the others that are made; without any over rows, none.
+static void keepWithRows(std::vector<FusionCandidate> &fusions, const std::set<unsigned> &fusedWithout) {
+  auto isOverRows = [](const FusionCandidate &fusion) { return !fusion.fusion.kernel.launches.empty(); };
+  if (llvm::none_of(fusions, isOverRows))
+    fusions.clear();
+  std::erase_if(fusions, [&](const FusionCandidate &fusion) {
+    return !isOverRows(fusion) && !fusedWithout.count(fusion.fusion.launches.front());
+  });
+}
+
 FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const Program &device)
     : stop(0, task.cancel()) {
   making = std::async(std::launch::async, [&task, &backend, &device, this] {
@@ -184,16 +194,28 @@ FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const
     made.host = std::move(*host);
     if (!backend.measures() || stop.passed())
       return made;
-    made.found = usefulFusions(task, device, *made.host, isSpelledAlike, /*overRows=*/false);
-    const std::vector<FusionCandidate> &fusions = made.found->fusions;
-    auto text = fusions.empty() ? llvm::Expected<std::string>("") : textWith(task, *made.host, fusions);
     // What cannot be written or built is tried again, with a message.
-    auto built = text && !text->empty() ? backend.buildProgram(task, *text, "program-fused", stop.flag())
-                                        : llvm::Expected<std::string>("");
-    if (text && built)
-      made.text = std::move(*text), made.executable = std::move(*built);
-    llvm::consumeError(text.takeError());
-    llvm::consumeError(built.takeError());
+    auto build = [&](const std::vector<FusionCandidate> &fusions, const char *name) {
+      auto text = fusions.empty() ? llvm::Expected<std::string>("") : textWith(task, *made.host, fusions);
+      if (!text)
+        return llvm::consumeError(text.takeError());
+      if (!text->empty())
+        made.built.emplace_back(*text, std::async(std::launch::async, [&task, &backend, this, text = *text, name] {
+                                         auto executable = backend.buildProgram(task, text, name, stop.flag());
+                                         if (executable)
+                                           return *executable;
+                                         llvm::consumeError(executable.takeError());
+                                         return std::string();
+                                       }));
+    };
+    made.found = usefulFusions(task, device, *made.host, isSpelledAlike, /*overRows=*/false);
+    build(made.found->fusions, "program-fused");
+    std::set<unsigned> fused;
+    for (const FusionCandidate &fusion : made.found->fusions)
+      fused.insert(fusion.fusion.launches.begin(), fusion.fusion.launches.end());
+    FoundFusions rows = usefulFusions(task, device, *made.host, isSpelledAlike, /*overRows=*/true);
+    keepWithRows(rows.fusions, fused);
+    build(rows.fusions, "program-rows");
     return made;
   });
 }
@@ -240,11 +262,13 @@ llvm::Expected<FuseTrial> Trial::written(const std::vector<FusionCandidate> &fus
     return text.takeError();
   FuseTrial trial;
   trial.text = std::move(*text);
-  if (trial.text == ahead.text)
-    trial.executable = ahead.executable;
-  else if (llvm::Error e = backend.buildProgram(task, trial.text, "program-" + contentHash(trial.text), task.cancel())
-                               .moveInto(trial.executable))
-    return std::move(e);
+  auto built = llvm::find_if(ahead.built, [&](const auto &other) { return other.first == trial.text; });
+  if (built != ahead.built.end())
+    trial.executable = built->second.get();
+  if (trial.executable.empty())
+    if (llvm::Error e = backend.buildProgram(task, trial.text, "program-" + contentHash(trial.text), task.cancel())
+                            .moveInto(trial.executable))
+      return std::move(e);
   for (const FusionCandidate &fusion : fusions) {
     trial.kernels.push_back(partNames(fusion));
     trial.names.push_back(fusion.fusion.kernel.name);
@@ -326,12 +350,8 @@ llvm::Expected<FuseTrial> Trial::run() {
 
 llvm::Expected<FuseTrial> Trial::runOverRows(const FuseTrial &plain) {
   std::vector<FusionCandidate> fusions = candidates(/*overRows=*/true);
-  bool any = false;
-  std::erase_if(fusions, [&](const FusionCandidate &fusion) {
-    any |= !fusion.fusion.kernel.launches.empty();
-    return fusion.fusion.kernel.launches.empty() && !plain.launches.count(fusion.fusion.launches.front());
-  });
-  return any ? timedAndCompared(fusions, 0) : FuseTrial();
+  keepWithRows(fusions, plain.launches);
+  return fusions.empty() ? FuseTrial() : timedAndCompared(fusions, 0);
 }
 
 FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows,
@@ -344,7 +364,7 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
     result.plain.notes.push_back("launches that follow one another stay apart: " + made.why);
     return result;
   }
-  const double needed = made.executable.empty() ? backend.buildSeconds() : 0;
+  const double needed = made.built.empty() ? backend.buildSeconds() : 0;
   if (timeShare * budget.remaining() < needed) {
     result.plain.notes.push_back(llvm::formatv("launches that follow one another stay apart: building the program "
                                                "takes {0:f1} s, which is too much of the time that is left",

@@ -2,7 +2,6 @@
 #include "ProgramTrial.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
-#include <chrono>
 #include <future>
 
 using namespace optiml;
@@ -57,37 +56,31 @@ llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Back
   SearchTask comparison = task;
   comparison.deadline = &wanted;
   bool cannotTell = false;
-  auto compared =
-      std::async(std::launch::async, [&] { return compareWholeProgram(comparison, backend, text, &cannotTell); });
+  // A run on a GPU takes half a second, and building the program for the emulator several: more often than not the runs
+  // tell enough.
+  auto compared = std::async(backend.measures() ? std::launch::deferred : std::launch::async,
+                             [&] { return compareWholeProgram(comparison, backend, text, &cannotTell); });
   auto times = backend.watchProgram(task, text, executable);
-  const bool pays = times && times->before >= leastGain * times->after;
-  if (!pays)
+  if (!times || times->before < leastGain * times->after) {
     wanted.raise();
-  std::string otherCopies; // why they do not tell that it is the same
-  // Both programs have run: what they copied is at hand before the emulator has ended, as a rule.
-  if (pays && onGpu && compared.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-    auto copies = backend.compareCopies(task, executable, *floatBytes);
-    if (copies) {
-      wanted.raise();
+    if (!backend.measures())
       llvm::consumeError(compared.get().takeError()); // it was stopped
-      return TimedProgram{*times, std::move(*copies)};
-    }
-    otherCopies = llvm::toString(copies.takeError()); // the emulator may tell more
-  }
-  auto verified = compared.get();
-  if (!pays) {
-    llvm::consumeError(verified.takeError()); // it was stopped
     if (!times)
       return times.takeError();
     return makeError("the program's kernels are {0:f2} times as fast", times->before / times->after);
   }
-  if (!verified && cannotTell && onGpu) {
-    llvm::consumeError(verified.takeError());
-    if (!otherCopies.empty())
-      return makeError("{0}", otherCopies);
-    verified = backend.compareCopies(task, executable, *floatBytes);
+  std::string otherCopies; // why they do not tell that it is the same
+  if (onGpu) {
+    auto copies = backend.compareCopies(task, executable, *floatBytes);
+    if (copies)
+      return TimedProgram{*times, std::move(*copies)};
+    otherCopies = llvm::toString(copies.takeError()); // the emulator may tell more
   }
-  if (!verified)
+  auto verified = compared.get();
+  if (verified)
+    return TimedProgram{*times, std::move(*verified)};
+  if (!cannotTell || otherCopies.empty())
     return verified.takeError();
-  return TimedProgram{*times, std::move(*verified)};
+  llvm::consumeError(verified.takeError());
+  return makeError("{0}", otherCopies);
 }

@@ -28,10 +28,10 @@ struct TimedProgram {
   ProgramTimes times;   ///< of the program without and with what changed
   std::string verified; ///< what was compared, for people
 };
-/// Times the program and compares it at the same time: a comparison takes the emulator alone. It ends early, with an
-/// error, where the program is not `leastGain` times as fast as the original. What takes the emulator too long is
-/// compared on the GPU, by what both programs copy to the host. `executable`: of the text, where it is built.
-/// `floatBytes`: of numbers that may differ by rounding; none: a comparison on the GPU would not tell enough.
+/// Times the program and compares it, on a GPU by what both programs copy to the host, and on the emulator where that
+/// does not show that they are the same. An error where the program is not `leastGain` times as fast as the original.
+/// `executable`: of the text, where it is built. `floatBytes`: of numbers that may differ by rounding; none: a comparison
+/// on the GPU would not tell enough.
 llvm::Expected<TimedProgram> timeAndCompare(const SearchTask &task, Backend &backend, const std::string &text,
                                             const std::string &executable, std::optional<unsigned> floatBytes,
                                             double leastGain);
@@ -63,8 +63,8 @@ struct FuseTrials {
   FuseTrial overRows;
 };
 
-/// The program with all launches fused that can be, written and built while the original is observed. The destructor
-/// stops nvcc.
+/// The program with all launches fused that can be, and with those over rows too, written and built while the original
+/// is observed. The destructor stops nvcc.
 class FusionsAhead {
 public:
   /// Of `device`, a view of the task's text. All of these outlive this, and nobody else looks at the view's AST until
@@ -76,9 +76,10 @@ public:
     std::unique_ptr<Program> host; ///< the task's text in the host view; null: `why` it cannot be parsed
     std::string why;
     std::optional<FoundFusions> found; ///< without a loss of threads; none: they were not looked for
-    std::string text, executable;      ///< with launches fused; empty: none can be, or programs are not run
+    /// Programs with launches fused, and their executables; an executable is empty where it could not be built.
+    std::vector<std::pair<std::string, std::shared_future<std::string>>> built;
   };
-  /// Waits for it.
+  /// Waits for the texts.
   const Made &get();
 
 private:
