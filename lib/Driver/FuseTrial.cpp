@@ -201,12 +201,12 @@ FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const
         return llvm::consumeError(text.takeError());
       if (!text->empty())
         made.built.emplace_back(*text, std::async(std::launch::async, [&task, &backend, this, text = *text, name] {
-                                         auto executable = backend.buildProgram(task, text, name, stop.flag());
-                                         if (executable)
-                                           return *executable;
-                                         llvm::consumeError(executable.takeError());
-                                         return std::string();
-                                       }));
+          auto executable = backend.buildProgram(task, text, name, stop.flag());
+          if (executable)
+            return *executable;
+          llvm::consumeError(executable.takeError());
+          return std::string();
+        }));
     };
     made.found = usefulFusions(task, device, *made.host, isSpelledAlike, /*overRows=*/false);
     build(made.found->fusions, "program-fused");

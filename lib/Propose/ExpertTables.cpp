@@ -68,6 +68,9 @@ static void addPreparation(OpeningLine &line) {
   // One index for all cells hides the rows that tiles need.
   if (needs({"stage-shared", "stage-window", "coarsen"}))
     first.push_back(readStep("unflatten-index"));
+  // A tile, or a group of threads, serves all loops over the same iterations.
+  if (needs({"stage-shared", "stage-window", "distribute-loop", "split-reduction"}))
+    first.push_back(readStep("fuse-loops"));
   // A stride that is 1 says which elements are neighbours, before anything asks.
   first.push_back(readStep("specialize-scalar everywhere only value=1"));
   // So do a block's threads that share a row: the work of one thread is shared out anew.

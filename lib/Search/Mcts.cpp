@@ -1,8 +1,8 @@
 //===- Mcts.cpp - PUCT over the graph of variants -------------------------===//
 //
 // One batch: select leaves one after the other (each selection sees the ones before it as virtual visits), apply their
-// actions, let the model rank parameter values where a choice is new, walk some of them further, evaluate, back up. Every
-// other evaluation is of a neighbour of the best, while there are any.
+// actions, let the model rank parameter values where a choice is new, walk some of them further, evaluate, back up.
+// Every other evaluation is of a neighbour of the best, while there are any.
 //
 //===----------------------------------------------------------------------===//
 #include "Neighbours.h"
@@ -49,7 +49,7 @@ private:
 
   Session &session;
   Neighbours neighbours;
-  bool isNeighboursTurn = true;     ///< of one evaluation that is left over
+  bool isNeighboursTurn = true;   ///< of one evaluation that is left over
   std::set<const Node *> blocked; ///< nothing below can be selected in this batch
 };
 

@@ -53,8 +53,8 @@ private:
   std::vector<Line> lines;                                   ///< not walked yet, in the order of the book
   std::map<std::pair<size_t, std::string>, unsigned> played; ///< lines that applied or may, by kernel and idea
   std::vector<Waiting> waiting;
-  std::vector<const Node *> varied; ///< by kernel, the last node that was
-  std::set<std::string> inexact;    ///< transforms of steps that round otherwise
+  std::vector<const Node *> varied;                        ///< by kernel, the last node that was
+  std::set<std::string> inexact;                           ///< transforms of steps that round otherwise
   std::vector<std::shared_ptr<std::atomic<bool>>> exactly; ///< by kernel, whether such steps were found to be the fault
 };
 

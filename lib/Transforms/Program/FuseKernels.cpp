@@ -185,7 +185,8 @@ public:
     if (flows && strictFloat)
       return notApplicable("a value that stays in a register may be rounded in other ways (--optiml-fp=strict)");
     auto forwarded = fused->clone();
-    mergeLoops(*forwarded, strides, disjoint);
+    mergeLoops(*forwarded, strides,
+               [&](const std::string &a, const std::string &b) { return disjoint.count(std::minmax(a, b)) != 0; });
     forwardStores(*forwarded, disjoint);
     showStrides(*forwarded, strides);
     removeUnused(*forwarded);

@@ -4,6 +4,7 @@
 
 #include "optiml/Analysis/KernelModel.h"
 #include "optiml/Transforms/FuseKernels.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace optiml {
 
@@ -54,8 +55,11 @@ llvm::Error requireSameThread(KernelState &state, const KernelModel &model, cons
 bool meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,
                         const Access &b, const std::string &loopB);
 
+/// Whether two arrays are known not to overlap.
+using AreApart = llvm::function_ref<bool(const std::string &, const std::string &)>;
 /// Ordinary loops of the same iterations become one, where none of the second's needs what another of the first's did.
-void mergeLoops(Kernel &kernel, const StrideLoops &strides, const ArrayPairs &disjoint);
+/// How many were merged with another.
+unsigned mergeLoops(Kernel &kernel, const StrideLoops &strides, AreApart apart);
 
 /// A value that is stored and then loaded again by the same thread is kept in a local variable; a store that a later
 /// one to the same place overwrites is left out.
