@@ -371,6 +371,8 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
                                                needed));
     return result;
   }
+  if (!made.built.empty())
+    made.built.front().second.wait(); // it is on its way since the original was observed
   Deadline share(std::max(1e-3, timeShare * budget.remaining()), task.cancel());
   auto within = [&](auto attempt) {
     SearchTask limited = task;

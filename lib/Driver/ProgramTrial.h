@@ -30,8 +30,8 @@ struct TimedProgram {
 };
 /// Times the program and compares it, on a GPU by what both programs copy to the host, and on the emulator where that
 /// does not show that they are the same. An error where the program is not `leastGain` times as fast as the original.
-/// `executable`: of the text, where it is built. `floatBytes`: of numbers that may differ by rounding; none: a comparison
-/// on the GPU would not tell enough.
+/// `executable`: of the text, where it is built. `floatBytes`: of numbers that may differ by rounding; none: a
+/// comparison on the GPU would not tell enough.
 llvm::Expected<TimedProgram> timeAndCompare(const SearchTask &task, Backend &backend, const std::string &text,
                                             const std::string &executable, std::optional<unsigned> floatBytes,
                                             double leastGain);

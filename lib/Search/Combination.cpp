@@ -7,7 +7,7 @@ using namespace optiml;
 using namespace optiml::search;
 
 /// A combination is played again when it should take so much less time than the last one; and a kernel whose line saves
-/// less of the whole is no part of it.
+/// less than that of the best so far is no part of it: beside what is left of the others, a small kernel may be most.
 static constexpr double worthACombination = 0.95, worthAPart = 0.98;
 
 /// What saves so much of what the best of a kernel saves may save more without the launches that it slows down.
@@ -34,11 +34,13 @@ void Combination::add(size_t kernel, Node *end) {
 
 static double timeOf(const Node &node) { return node.measured->time.seconds; }
 
+double Combination::leastSaved() const { return (1 - worthAPart) * timeOf(*session.best); }
+
 Node *Combination::bestOn(size_t kernel) const {
   Node *best = nullptr;
   for (Node *end : ends[kernel])
     if (end->measured && !end->failed && end->measured->guardrails.empty() &&
-        timeOf(*end) < (best ? timeOf(*best) : worthAPart * timeOf(*session.root)))
+        timeOf(*end) < (best ? timeOf(*best) : timeOf(*session.root) - leastSaved()))
       best = end;
   return best;
 }
@@ -70,7 +72,7 @@ std::vector<std::string> Combination::slowedBy(const Node &node) const {
   const Parts leaders = best(/*proven=*/false);
   std::vector<std::string> result;
   for (size_t k = 0; k < kernels.size(); ++k) {
-    const double most = leaders[k] ? savedOn(k, *leaders[k]) : (1 - worthAPart) * timeOf(*session.root);
+    const double most = leaders[k] ? savedOn(k, *leaders[k]) : leastSaved();
     if (session.settings.launches.count(kernels[k]) && slowsALaunchOf(k, node) &&
         savedOn(k, node) > nearlyAsGood * most)
       result.push_back(kernels[k]);
@@ -87,7 +89,7 @@ Recipe Combination::partOn(size_t kernel, const Node &node) const {
 Combination::Parts Combination::best(bool proven) const {
   Parts result(kernels.size());
   for (size_t k = 0; k < kernels.size(); ++k) {
-    double most = proven ? 0 : (1 - worthAPart) * timeOf(*session.root);
+    double most = proven ? 0 : leastSaved();
     for (const std::vector<Node *> *nodes : {&ends[k], &variants[k]})
       for (const Node *node : *nodes) {
         const bool usable = proven ? node->isConfirmed()

@@ -40,6 +40,7 @@ private:
   using Parts = std::vector<const Node *>; ///< by kernel, of which variant the actions are; null: the original
 
   bool isOn(size_t kernel, const Action &action) const { return siteKernel(action.site) == kernels[kernel]; }
+  double leastSaved() const; ///< seconds that are worth a part
   double secondsOn(size_t kernel, const Node &node) const;
   /// Seconds of a run that the node's actions on the kernel save.
   double savedOn(size_t kernel, const Node &node) const;

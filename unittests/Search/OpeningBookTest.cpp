@@ -124,6 +124,31 @@ TEST(OpeningBook, WhatDidBestOnAKernelIsTakenFromAnyVariant) {
   EXPECT_EQ(recorder.trajectory[3], "3 stage[k1/i:B];stage[n::k2<int>/i:A] correct improved");
 }
 
+TEST(OpeningBook, AKernelThatWasAlmostNothingCountsOnceTheOthersAreFast) {
+  TwoKernels space;
+  struct : Evaluator {
+    Measurement evaluate(const Variant &variant, Fidelity) override {
+      Measurement m;
+      m.verdict = Verdict::Correct;
+      double k1 = 0.99, k2 = 0.01;
+      for (const Action &action : variant.recipe)
+        (action.site[0] == 'k' ? k1 : k2) = action.site[0] == 'k' ? 0.02 : 0.001;
+      m.time = {k1 + k2, 1, false, {k1, k2}};
+      m.reward = -std::log2(m.time.seconds);
+      return m;
+    }
+  } evaluator;
+  ToyProposer proposer;
+  proposer.book = {{"one", {{"stage", "/*:A"}}}};
+  Recorder recorder;
+  SearchSettings settings = budget(3);
+  settings.screen = 0;
+  settings.launches = {{"k1", {{0, 1.0}}}, {"n::k2<int>", {{1, 1.0}}}};
+  llvm::cantFail(runSearch(space, proposer, evaluator, settings, nullptr, &recorder));
+  ASSERT_EQ(recorder.trajectory.size(), 4u);
+  EXPECT_EQ(recorder.trajectory[3], "3 stage[k1/i:A];stage[n::k2<int>/i:A] correct improved");
+}
+
 TEST(OpeningBook, WhereTheWholeIsWrongWhatIsProvenIsCombined) {
   TwoKernels space;
   struct : StageEvaluator {
