@@ -74,6 +74,33 @@ unsigned Distributor::varies(const ExprRef &e) const {
   return mask;
 }
 
+/// Of values, where the local is alive.
+unsigned Distributor::valueVaries(const std::string &name) const {
+  return alive ? alive->ofName(name) : model.variesName(name);
+}
+
+unsigned Distributor::valueVaries(const ExprRef &e) const { return alive ? alive->of(e) : model.varies(e); }
+
+/// Along these axes the guard holds for the first copy if it does for any: index < bound, and so on.
+bool Distributor::holdsForFirst(const ExprRef &guard, unsigned along) const {
+  return llvm::all_of(operandsOf(guard, "&&"), [&](const ExprRef &condition) {
+    if (!(varies(condition) & along))
+      return true;
+    std::vector<Poly> facts;
+    model.addFacts(condition, true, facts);
+    if (facts.size() != 1 || !(isBinary(condition, "<") || isBinary(condition, "<=") || isBinary(condition, ">") ||
+                               isBinary(condition, ">=")))
+      return false;
+    return llvm::all_of(axesIn(along), [&](const CopyAxis *c) {
+      auto coefficient = facts[0].coefficient(globalName(c->axis));
+      auto constant = coefficient ? coefficient->constant() : std::nullopt;
+      return constant && *constant <= 0 && llvm::none_of(facts[0].atoms(), [&](const std::string &atom) {
+               return atom != globalName(c->axis) && model.variesAtom(atom) & copyMask(*c);
+             });
+    });
+  });
+}
+
 /// Whether all copies leave the loop around `s` together, if one does: its `break` stands under conditions that do not
 /// differ between them.
 bool Distributor::breaksTogether(const Stmt &s) const {
@@ -143,8 +170,11 @@ bool Distributor::widenWritten(const std::vector<StmtRef> &stmts) {
   for (const StmtRef &s : stmts) {
     if (s->kind == StmtKind::Decl) {
       // A copy that takes its value from one that differs, differs.
-      if (unsigned mask = s->expr ? varies(s->expr) & allCopies & ~model.varies(s->expr) : 0;
-          mask & ~widened[s->text]) {
+      unsigned ofOthers = 0;
+      if (s->expr)
+        for (const std::string &name : namesIn(s->expr))
+          ofOthers |= widenedMask(name);
+      if (unsigned mask = s->expr ? ofOthers & allCopies & ~valueVaries(s->expr) : 0; mask & ~widened[s->text]) {
         widened[s->text] |= mask;
         grew = true;
       }
@@ -154,7 +184,7 @@ bool Distributor::widenWritten(const std::vector<StmtRef> &stmts) {
     } else {
       unsigned mask = maskOf(*s);
       for (const std::string &name : changedNames(*s))
-        if (localNames.count(name) && (mask & ~model.variesName(name) & ~widened[name])) {
+        if (localNames.count(name) && (mask & ~valueVaries(name) & ~widened[name])) {
           widened[name] |= mask;
           grew = true;
         }
@@ -205,12 +235,16 @@ unsigned Distributor::maskOf(Stmt &s) const {
   unsigned mask = 0;
   walk(s, [&](Stmt &t) {
     if (t.kind == StmtKind::Decl)
-      mask |= model.variesName(t.text) | widenedMask(t.text);
-    ownExprs(t, [&](ExprRef &e) { mask |= varies(e); });
+      mask |= valueVaries(t.text) | widenedMask(t.text);
+    ownExprs(t, [&](ExprRef &e) {
+      mask |= valueVaries(e);
+      for (const std::string &name : namesIn(e))
+        mask |= widenedMask(name);
+    });
   });
   walkExprs(s, [&](const ExprRef &e) {
     if (e->kind == ExprKind::Var)
-      mask |= model.variesName(e->text);
+      mask |= valueVaries(e->text);
   });
   return mask & allCopies;
 }
@@ -258,6 +292,16 @@ bool Distributor::isOfIndicesAlone(const Stmt &s) const {
          });
 }
 
+/// With 0 for the variable of a loop over copies.
+static ExprRef atFirst(const ExprRef &e, const std::string &copy) {
+  auto isZero = [](const ExprRef &n) { return constantValue(n) == 0; };
+  return rewrite(substitute(e, {{copy, intLit(0)}}), [&](const ExprRef &n) -> ExprRef {
+    if (isBinary(n, "*") && isZero(n->args[0]))
+      return intLit(0);
+    return isBinary(n, "+") && isZero(n->args[1]) ? n->args[0] : nullptr;
+  });
+}
+
 void Distributor::flush(Pass &pass) {
   auto &[guard, out, group] = pass;
   size_t i = 0;
@@ -278,7 +322,14 @@ void Distributor::flush(Pass &pass) {
     };
     if (group[i].guarded) {
       forCopies(mask & ~ofGuard); // which share the guard
-      inner = {ifStmt(atCopy(guard), block(inner))};
+      ExprRef condition = atCopy(guard);
+      if (const unsigned alike = ofGuard & ~mask; alive && alike) { // one copy's work serves those that are alike
+        needsPlainVariance |= !holdsForFirst(guard, alike);
+        for (const CopyAxis *c : axesIn(alike))
+          condition = atFirst(condition, c->var);
+        ofGuard &= mask;
+      }
+      inner = {ifStmt(condition, block(inner))};
       forCopies(ofGuard);
     } else {
       forCopies(mask);
@@ -479,6 +530,9 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
 }
 
 llvm::Expected<StmtRef> Distributor::run() {
+  const bool leaves = holdsKind(*kernel.body, {StmtKind::Break, StmtKind::Continue});
+  if (allCopies && !uniformAlong && !leaves)
+    alive.emplace(kernel, model);
   for (sharesBreaks = true;; sharesBreaks = false) {
     for (auto *names : {&widened, &expanded})
       names->clear();
@@ -490,6 +544,12 @@ llvm::Expected<StmtRef> Distributor::run() {
     widenWritten();
     StmtRef body = block();
     llvm::Error e = list(kernel.body->body, nullptr, body->body);
+    if (needsPlainVariance) {
+      llvm::consumeError(std::move(e));
+      needsPlainVariance = false;
+      alive.reset();
+      continue; // there are no breaks to share
+    }
     if (!e && !breaksUnderGuard)
       return body;
     if (!breaksShared)

@@ -9,7 +9,7 @@
 #ifndef OPTIML_LIB_TRANSFORMS_DISTRIBUTE_H
 #define OPTIML_LIB_TRANSFORMS_DISTRIBUTE_H
 
-#include "optiml/Analysis/KernelModel.h"
+#include "CopyVariance.h"
 #include "llvm/Support/Error.h"
 
 namespace optiml {
@@ -45,6 +45,9 @@ private:
   bool breaksTogether(const Stmt &s) const;
   bool hasStableHeader(Stmt &s) const;
   unsigned varies(const ExprRef &e) const;
+  unsigned valueVaries(const std::string &name) const;
+  unsigned valueVaries(const ExprRef &e) const;
+  bool holdsForFirst(const ExprRef &guard, unsigned along) const;
   unsigned widenedMask(const std::string &name) const;
   unsigned copyMask(const CopyAxis &c) const { return (ThreadX | BlockX) << c.axis; }
   /// A list of statements on its way: what they stand under, what has been made of them, and the leaves that wait.
@@ -78,6 +81,8 @@ private:
   std::vector<CopyAxis> copies;
   unsigned allCopies = 0, uniformAlong;
   std::function<bool(Stmt &)> open;
+  std::optional<CopyVariance> alive;          ///< of locals' values; none: KernelModel::varies tells
+  bool needsPlainVariance = false;            ///< a guard may hold for some copies, and not for the first
   bool sharesBreaks = true;                   ///< loops that all copies leave together are entered, too
   bool breaksShared = false;                  ///< one was
   bool breaksUnderGuard = false;              ///< ... under a guard

@@ -1,7 +1,8 @@
 //===- Coarsen.cpp - several outputs a thread -----------------------------===//
 //
 // coarsen[kernel]{x=4,y=1,style=strided}: each thread does the work of `x * y` threads. Private variables that differ
-// between these threads become register arrays, and loops that all of them run alike are shared.
+// between these threads become register arrays, and loops that all of them run alike are shared. What is the same for
+// all outputs along an axis, such as a sum over the row, is computed once for them.
 //
 // Example:
 //   int i = blockIdx.x * 128 + threadIdx.x;     int i = blockIdx.x * 512 + threadIdx.x;
@@ -14,7 +15,8 @@
 //
 // Legal: as for `block-shape`, under the same conditions, with `extent * factor` in place of the extent. Threads of a
 // kernel without barriers run in any order, so their statements may be interleaved. Early returns become guards. Guards
-// that differ between the copies move inwards, onto what they guard. A loop whose bounds differ between the copies
+// that differ between the copies move inwards, onto what they guard. Where work serves several copies, it is that of the
+// first of them, whose guard holds if that of any does. A loop whose bounds differ between the copies
 // stays whole, within the loop over the copies.
 //
 // Refuses: a block shape that is not fixed, and what `block-shape` refuses. It also refuses an axis that the kernel
