@@ -194,19 +194,26 @@ FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const
     made.host = std::move(*host);
     if (!backend.measures() || stop.passed())
       return made;
-    // What cannot be written or built is tried again, with a message.
+    // What cannot be written or built is tried again, with a message. One after the other: the program is running.
     auto build = [&](const std::vector<FusionCandidate> &fusions, const char *name) {
       auto text = fusions.empty() ? llvm::Expected<std::string>("") : textWith(task, *made.host, fusions);
       if (!text)
         return llvm::consumeError(text.takeError());
-      if (!text->empty())
-        made.built.emplace_back(*text, std::async(std::launch::async, [&task, &backend, this, text = *text, name] {
-          auto executable = backend.buildProgram(task, text, name, stop.flag());
-          if (executable)
-            return *executable;
-          llvm::consumeError(executable.takeError());
-          return std::string();
-        }));
+      if (text->empty())
+        return;
+      std::shared_future<std::string> before;
+      if (!made.built.empty())
+        before = made.built.back().second;
+      made.built.emplace_back(*text,
+                              std::async(std::launch::async, [&task, &backend, this, text = *text, name, before] {
+                                if (before.valid())
+                                  before.wait();
+                                auto executable = backend.buildProgram(task, text, name, stop.flag());
+                                if (executable)
+                                  return *executable;
+                                llvm::consumeError(executable.takeError());
+                                return std::string();
+                              }));
     };
     made.found = usefulFusions(task, device, *made.host, isSpelledAlike, /*overRows=*/false);
     build(made.found->fusions, "program-fused");

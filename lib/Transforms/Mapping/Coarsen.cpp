@@ -15,8 +15,8 @@
 //
 // Legal: as for `block-shape`, under the same conditions, with `extent * factor` in place of the extent. Threads of a
 // kernel without barriers run in any order, so their statements may be interleaved. Early returns become guards. Guards
-// that differ between the copies move inwards, onto what they guard. Where work serves several copies, it is that of the
-// first of them, whose guard holds if that of any does. A loop whose bounds differ between the copies
+// that differ between the copies move inwards, onto what they guard. Where work serves several copies, it is that of
+// the first of them, whose guard holds if that of any does. A loop whose bounds differ between the copies
 // stays whole, within the loop over the copies.
 //
 // Refuses: a block shape that is not fixed, and what `block-shape` refuses. It also refuses an axis that the kernel
