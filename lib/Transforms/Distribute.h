@@ -38,6 +38,7 @@ private:
     unsigned mask;
     bool guarded;
   };
+  static std::string globalName(unsigned axis);
   void classifyLocals();
   void widenWritten();
   bool widenWritten(const std::vector<StmtRef> &stmts);

@@ -1,0 +1,130 @@
+//===- DistributeLocals.cpp - which locals differ between copies ----------===//
+#include "Distribute.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+std::string Distributor::globalName(unsigned axis) { return axisName("globalIdx", axis); }
+
+/// Integer locals that are functions of the indices and parameters alone are recomputed for every copy.
+void Distributor::classifyLocals() {
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::Decl || !model.singleAssignment(s.text) || !model.stable(s.expr) ||
+        !(s.type.isInt() && (s.type.bytes >= 4 || s.type.cls == Type::Class::Bool)))
+      return;
+    if (!(model.varies(s.expr) & allCopies))
+      return;
+    ExprRef self = var(s.text, s.type);
+    Poly p = model.poly(s.expr);
+    ExprRef value = self;
+    bool affine = s.type.cls != Type::Class::Bool;
+    for (const CopyAxis &c : copies) {
+      auto coefficient = p.coefficient(globalName(c.axis));
+      auto constant = coefficient ? coefficient->constant() : std::nullopt;
+      affine &= constant.has_value();
+      for (const std::string &atom : p.atoms())
+        affine &= atom == globalName(c.axis) || !(model.variesAtom(atom) & copyMask(c));
+      if (affine && *constant != 0)
+        value = add(value, mul(var(c.var, Type::makeInt()), intLit(*constant * c.distance)));
+    }
+    indexAtCopy[s.text] = affine ? value : nullptr; // null: recomputed in place
+  });
+  // They may build on others: resolve in declaration order.
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::Decl || !indexAtCopy.count(s.text))
+      return;
+    // What is made of another value of the copy is a value of the copy, too, and has its offset already.
+    bool ofIndices = llvm::all_of(namesIn(s.expr), [&](const std::string &name) {
+      return indexAtCopy.count(name) || !model.declaration(name) || !(model.variesName(name) & allCopies);
+    });
+    if (!ofIndices)
+      indexAtCopy.erase(s.text);
+    else if (!indexAtCopy[s.text])
+      indexAtCopy[s.text] = atCopy(s.expr);
+  });
+}
+
+unsigned Distributor::widenedMask(const std::string &name) const {
+  auto it = widened.find(name);
+  return it == widened.end() ? 0 : it->second;
+}
+
+unsigned Distributor::varies(const ExprRef &e) const {
+  unsigned mask = model.varies(e);
+  for (const std::string &name : namesIn(e))
+    mask |= widenedMask(name);
+  return mask;
+}
+
+/// Of values, where the local is alive.
+unsigned Distributor::valueVaries(const std::string &name) const {
+  return alive ? alive->ofName(name) : model.variesName(name);
+}
+
+unsigned Distributor::valueVaries(const ExprRef &e) const { return alive ? alive->of(e) : model.varies(e); }
+
+/// Locals that `s` changes and does not declare; of opaque text, whatever it mentions.
+static std::set<std::string> changedNames(Stmt &s) {
+  std::set<std::string> changed;
+  walkExprs(s, [&](const ExprRef &e) {
+    if (e->kind == ExprKind::Opaque || e->isConfined)
+      changed.merge(changedWithin(*e));
+    if (!mayChange(e))
+      return;
+    const Expr *target = e->args[0].get();
+    while (target->kind == ExprKind::Subscript || target->kind == ExprKind::Member || target->kind == ExprKind::Cast)
+      target = target->args[0].get();
+    if (target->kind == ExprKind::Var)
+      changed.insert(target->text);
+  });
+  walk(s, [&](Stmt &t) {
+    if (t.kind == StmtKind::Opaque)
+      changed.insert(t.names.begin(), t.names.end());
+  });
+  for (const std::string &name : namesDeclaredIn(s))
+    changed.erase(name);
+  return changed;
+}
+
+/// A local that is alike in all threads needs one value, until a leaf that runs once for each copy changes it ("for (;
+/// i < n;
+/// ++i) out[…] += …" with a counter from outside): then each copy needs its own.
+void Distributor::widenWritten() {
+  if (!allCopies)
+    return;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && !s.isShared)
+      localNames.insert(s.text);
+  });
+  while (widenWritten(kernel.body->body))
+    ;
+}
+
+bool Distributor::widenWritten(const std::vector<StmtRef> &stmts) {
+  bool grew = false;
+  for (const StmtRef &s : stmts) {
+    if (s->kind == StmtKind::Decl) {
+      // A copy that takes its value from one that differs, differs.
+      unsigned ofOthers = 0;
+      if (s->expr)
+        for (const std::string &name : namesIn(s->expr))
+          ofOthers |= widenedMask(name);
+      if (unsigned mask = s->expr ? ofOthers & allCopies & ~valueVaries(s->expr) : 0; mask & ~widened[s->text]) {
+        widened[s->text] |= mask;
+        grew = true;
+      }
+    } else if ((s->kind == StmtKind::If && open(*s)) || (isSharedLoop(*s) && hasStableHeader(*s))) {
+      for (const StmtRef &body : s->body)
+        grew |= widenWritten(body->body);
+    } else {
+      unsigned mask = maskOf(*s);
+      for (const std::string &name : changedNames(*s))
+        if (localNames.count(name) && (mask & ~valueVaries(name) & ~widened[name])) {
+          widened[name] |= mask;
+          grew = true;
+        }
+    }
+  }
+  return grew;
+}
