@@ -71,7 +71,7 @@ __global__ void chosen(const float *p, float *out, int n) {
 }
 
 int main(int argc, char **argv) {
-  const int n = atoi(argv[1]), depth = 11;
+  const int n = argc > 1 ? atoi(argv[1]) : 21, depth = 11;
   float *p = new float[n * depth], *q = new float[n * depth], *out = new float[4 * n * n];
   for (int i = 0; i < n * depth; ++i) {
     p[i] = float((i * 31) % 17) - 5;
