@@ -227,9 +227,7 @@ static bool commute(const Access &a, const Access &b) {
 }
 
 llvm::Error Iterations::requireIndependent(KernelState &state) const {
-  std::vector<Access> accesses;
-  for (const Access &access : model.accesses())
-    accesses.push_back(model.ofWholeRecord(access));
+  const std::vector<Access> accesses = model.accessesOfWholeRecords();
   std::vector<const Access *> ours, others, all;
   for (const Access &access : accesses)
     if (access.space == Space::Local && access.write && insideOf(access, &loop) && !inside.count(access.array))

@@ -268,6 +268,13 @@ Access KernelModel::ofWholeRecord(const Access &access) const {
   return whole;
 }
 
+std::vector<Access> KernelModel::accessesOfWholeRecords() const {
+  std::vector<Access> result;
+  for (const Access &access : allAccesses)
+    result.push_back(ofWholeRecord(access));
+  return result;
+}
+
 bool KernelModel::writesArray(const std::string &array) const { return written.count(array) != 0; }
 
 std::vector<ExprRef> Access::members() const {
@@ -289,8 +296,10 @@ bool KernelModel::writesWhatIsRead(const Access &read) const {
   bool seen = false;
   const Access wholeRead = ofWholeRecord(read);
   for (const Access &access : allAccesses) {
-    const Access whole = access.write ? ofWholeRecord(access) : access;
-    if (whole.write && whole.array == wholeRead.array) {
+    if (!access.write)
+      continue;
+    const Access whole = ofWholeRecord(access);
+    if (whole.array == wholeRead.array) {
       if (sameMember(whole, wholeRead))
         return true;
       seen = true;

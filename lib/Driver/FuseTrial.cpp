@@ -220,9 +220,10 @@ FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const
     std::set<unsigned> fused;
     for (const FusionCandidate &fusion : made.found->fusions)
       fused.insert(fusion.fusion.launches.begin(), fusion.fusion.launches.end());
-    FoundFusions rows = usefulFusions(task, device, *made.host, isSpelledAlike, /*overRows=*/true);
-    keepWithRows(rows.fusions, fused);
-    build(rows.fusions, "program-rows");
+    made.overRows = usefulFusions(task, device, *made.host, isSpelledAlike, /*overRows=*/true);
+    std::vector<FusionCandidate> rows = made.overRows->fusions;
+    keepWithRows(rows, fused);
+    build(rows, "program-rows");
     return made;
   });
 }
@@ -239,10 +240,11 @@ const FusionsAhead::Made &FusionsAhead::get() {
 std::vector<FusionCandidate> Trial::candidates(bool overRows) {
   const SameGeometry alike = observedGeometry(backend.performance());
   const std::vector<LaunchSite> &launches = host.launches();
-  bool foreseen = !overRows && ahead.found;
+  const std::optional<FoundFusions> &foundAhead = overRows ? ahead.overRows : ahead.found;
+  bool foreseen = foundAhead.has_value();
   for (size_t i = 0; i + 1 < launches.size(); ++i)
     foreseen &= isSpelledAlike(launches[i], launches[i + 1]) == alike(launches[i], launches[i + 1]);
-  FoundFusions found = foreseen ? *ahead.found : usefulFusions(task, device, host, alike, overRows);
+  FoundFusions found = foreseen ? *foundAhead : usefulFusions(task, device, host, alike, overRows);
   notes = std::move(found.notes);
   std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
     const double saved = mostSaved(fusion, backend);

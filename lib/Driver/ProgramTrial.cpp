@@ -62,9 +62,10 @@ llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Back
                              [&] { return compareWholeProgram(comparison, backend, text, &cannotTell); });
   auto times = backend.watchProgram(task, text, executable);
   if (!times || times->before < leastGain * times->after) {
-    wanted.raise();
-    if (!backend.measures())
-      llvm::consumeError(compared.get().takeError()); // it was stopped
+    if (!backend.measures()) { // it is under way
+      wanted.raise();
+      llvm::consumeError(compared.get().takeError());
+    }
     if (!times)
       return times.takeError();
     return makeError("the program's kernels are {0:f2} times as fast", times->before / times->after);

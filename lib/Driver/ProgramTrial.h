@@ -75,7 +75,8 @@ public:
   struct Made {
     std::unique_ptr<Program> host; ///< the task's text in the host view; null: `why` it cannot be parsed
     std::string why;
-    std::optional<FoundFusions> found; ///< without a loss of threads; none: they were not looked for
+    std::optional<FoundFusions> found;    ///< without a loss of threads; none: they were not looked for
+    std::optional<FoundFusions> overRows; ///< and with one
     /// Programs with launches fused, and their executables; an executable is empty where it could not be built.
     std::vector<std::pair<std::string, std::shared_future<std::string>>> built;
   };

@@ -115,17 +115,20 @@ std::vector<Job> Openings::forLargeLaunches() {
   return jobs;
 }
 
-void Openings::mend() {
+std::vector<Job> Openings::mended() {
   std::vector<Job> jobs = triedExactly();
   llvm::append_range(jobs, forLargeLaunches());
-  if (!jobs.empty())
+  return jobs;
+}
+
+void Openings::mend() {
+  if (std::vector<Job> jobs = mended(); !jobs.empty())
     run(std::move(jobs));
 }
 
 /// Evaluates these, what is tried again, and the combination that waits.
 void Openings::run(std::vector<Job> jobs) {
-  llvm::append_range(jobs, triedExactly());
-  llvm::append_range(jobs, forLargeLaunches());
+  llvm::append_range(jobs, mended());
   if (std::optional<Job> together = combination.take())
     jobs.push_back(std::move(*together));
   session.run(std::move(jobs));

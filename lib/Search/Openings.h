@@ -45,6 +45,7 @@ private:
   void run(std::vector<Job> jobs);
   std::vector<Job> triedExactly();
   std::vector<Job> forLargeLaunches();
+  std::vector<Job> mended();
   void mend();
 
   Session &session;

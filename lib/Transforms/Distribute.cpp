@@ -33,11 +33,8 @@ bool Distributor::holdsForFirst(const ExprRef &guard, unsigned along) const {
                                isBinary(condition, ">=")))
       return false;
     return llvm::all_of(axesIn(along), [&](const CopyAxis *c) {
-      auto coefficient = facts[0].coefficient(globalName(c->axis));
-      auto constant = coefficient ? coefficient->constant() : std::nullopt;
-      return constant && *constant <= 0 && llvm::none_of(facts[0].atoms(), [&](const std::string &atom) {
-               return atom != globalName(c->axis) && model.variesAtom(atom) & copyMask(*c);
-             });
+      auto step = stepOf(facts[0], *c);
+      return step && *step <= 0;
     });
   });
 }
@@ -112,11 +109,7 @@ unsigned Distributor::maskOf(Stmt &s) const {
   walk(s, [&](Stmt &t) {
     if (t.kind == StmtKind::Decl)
       mask |= valueVaries(t.text) | widenedMask(t.text);
-    ownExprs(t, [&](ExprRef &e) {
-      mask |= valueVaries(e);
-      for (const std::string &name : namesIn(e))
-        mask |= widenedMask(name);
-    });
+    ownExprs(t, [&](ExprRef &e) { mask |= valueVaries(e) | widenedMask(e); });
   });
   walkExprs(s, [&](const ExprRef &e) {
     if (e->kind == ExprKind::Var)

@@ -48,8 +48,10 @@ private:
   unsigned varies(const ExprRef &e) const;
   unsigned valueVaries(const std::string &name) const;
   unsigned valueVaries(const ExprRef &e) const;
+  std::optional<int64_t> stepOf(const Poly &p, const CopyAxis &along) const;
   bool holdsForFirst(const ExprRef &guard, unsigned along) const;
   unsigned widenedMask(const std::string &name) const;
+  unsigned widenedMask(const ExprRef &e) const;
   unsigned copyMask(const CopyAxis &c) const { return (ThreadX | BlockX) << c.axis; }
   /// A list of statements on its way: what they stand under, what has been made of them, and the leaves that wait.
   struct Pass {

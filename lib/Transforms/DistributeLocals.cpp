@@ -7,6 +7,15 @@ using namespace optiml;
 
 std::string Distributor::globalName(unsigned axis) { return axisName("globalIdx", axis); }
 
+/// By how much it grows from one index along the axis to the next; nothing: that is not constant.
+std::optional<int64_t> Distributor::stepOf(const Poly &p, const CopyAxis &along) const {
+  for (const std::string &atom : p.atoms())
+    if (atom != globalName(along.axis) && model.variesAtom(atom) & copyMask(along))
+      return std::nullopt;
+  auto coefficient = p.coefficient(globalName(along.axis));
+  return coefficient ? coefficient->constant() : std::nullopt;
+}
+
 /// Integer locals that are functions of the indices and parameters alone are recomputed for every copy.
 void Distributor::classifyLocals() {
   walk(*kernel.body, [&](Stmt &s) {
@@ -20,13 +29,10 @@ void Distributor::classifyLocals() {
     ExprRef value = self;
     bool affine = s.type.cls != Type::Class::Bool;
     for (const CopyAxis &c : copies) {
-      auto coefficient = p.coefficient(globalName(c.axis));
-      auto constant = coefficient ? coefficient->constant() : std::nullopt;
-      affine &= constant.has_value();
-      for (const std::string &atom : p.atoms())
-        affine &= atom == globalName(c.axis) || !(model.variesAtom(atom) & copyMask(c));
-      if (affine && *constant != 0)
-        value = add(value, mul(var(c.var, Type::makeInt()), intLit(*constant * c.distance)));
+      auto step = stepOf(p, c);
+      affine &= step.has_value();
+      if (affine && *step != 0)
+        value = add(value, mul(var(c.var, Type::makeInt()), intLit(*step * c.distance)));
     }
     indexAtCopy[s.text] = affine ? value : nullptr; // null: recomputed in place
   });
@@ -50,12 +56,14 @@ unsigned Distributor::widenedMask(const std::string &name) const {
   return it == widened.end() ? 0 : it->second;
 }
 
-unsigned Distributor::varies(const ExprRef &e) const {
-  unsigned mask = model.varies(e);
+unsigned Distributor::widenedMask(const ExprRef &e) const {
+  unsigned mask = 0;
   for (const std::string &name : namesIn(e))
     mask |= widenedMask(name);
   return mask;
 }
+
+unsigned Distributor::varies(const ExprRef &e) const { return model.varies(e) | widenedMask(e); }
 
 /// Of values, where the local is alive.
 unsigned Distributor::valueVaries(const std::string &name) const {
@@ -106,11 +114,8 @@ bool Distributor::widenWritten(const std::vector<StmtRef> &stmts) {
   for (const StmtRef &s : stmts) {
     if (s->kind == StmtKind::Decl) {
       // A copy that takes its value from one that differs, differs.
-      unsigned ofOthers = 0;
-      if (s->expr)
-        for (const std::string &name : namesIn(s->expr))
-          ofOthers |= widenedMask(name);
-      if (unsigned mask = s->expr ? ofOthers & allCopies & ~valueVaries(s->expr) : 0; mask & ~widened[s->text]) {
+      if (unsigned mask = s->expr ? widenedMask(s->expr) & allCopies & ~valueVaries(s->expr) : 0;
+          mask & ~widened[s->text]) {
         widened[s->text] |= mask;
         grew = true;
       }

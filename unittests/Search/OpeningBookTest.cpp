@@ -27,15 +27,19 @@ TEST(OpeningBook, IsPlayedFirstWithItsPreferences) {
 }
 
 namespace {
-/// Two kernels; each has one good switch. Sites are "k1/i:A" and so on.
-struct TwoKernels : ActionSpace {
+/// A variant is what its recipe says.
+struct RecipeSpace : ActionSpace {
   llvm::Expected<SearchState> root() override { return stateOf({}); }
   llvm::Expected<SearchState> apply(const SearchState &state, const Action &action) override {
     Recipe recipe = state.variant->recipe;
     recipe.push_back(action);
     return stateOf(recipe);
   }
-  static SearchState stateOf(const Recipe &recipe) {
+  virtual SearchState stateOf(const Recipe &recipe) const = 0;
+};
+/// Two kernels; each has one good switch. Sites are "k1/i:A" and so on.
+struct TwoKernels : RecipeSpace {
+  SearchState stateOf(const Recipe &recipe) const override {
     std::set<std::string> done;
     for (const Action &action : recipe)
       done.insert(action.str());
@@ -215,14 +219,8 @@ TEST(OpeningBook, AStepThatRoundsOtherwiseStaysWhereItIsNotTheFault) {
 
 namespace {
 /// One kernel with a large and a small launch; "wide" is for the large one.
-struct TwoSizes : ActionSpace {
-  llvm::Expected<SearchState> root() override { return stateOf({}); }
-  llvm::Expected<SearchState> apply(const SearchState &state, const Action &action) override {
-    Recipe recipe = state.variant->recipe;
-    recipe.push_back(action);
-    return stateOf(recipe);
-  }
-  static SearchState stateOf(const Recipe &recipe) {
+struct TwoSizes : RecipeSpace {
+  SearchState stateOf(const Recipe &recipe) const override {
     SearchState state;
     auto variant = std::make_shared<Variant>();
     variant->recipe = recipe;

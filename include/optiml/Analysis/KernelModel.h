@@ -86,6 +86,8 @@ public:
   const std::vector<Access> &accesses() const { return allAccesses; }
   /// The element of an array of records in which the access lies: X[i] for X[i].v[k]. Any other is returned as it is.
   Access ofWholeRecord(const Access &access) const;
+  /// accesses(), each of its whole record.
+  std::vector<Access> accessesOfWholeRecords() const;
   bool writesArray(const std::string &array) const;
   /// The array of `read` is written, in the member that is read.
   bool writesWhatIsRead(const Access &read) const;

@@ -59,9 +59,7 @@ public:
   llvm::Error prove() {
     if (model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", model.unknownEffectLine());
-    std::vector<Access> accesses;
-    for (const Access &access : model.accesses())
-      accesses.push_back(model.ofWholeRecord(access));
+    const std::vector<Access> accesses = model.accessesOfWholeRecords();
     std::map<std::string, std::vector<const Access *>> written;
     std::set<std::string> all;
     for (const Access &access : accesses) {

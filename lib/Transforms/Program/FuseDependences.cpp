@@ -217,13 +217,11 @@ static llvm::Error requireNoVariables(const KernelModel &model, const PartOf &pa
 llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
                                       const StrideLoops &strides, const std::vector<BroughtPart> &brought,
                                       ArrayPairs &disjoint, bool &flows) {
-  std::vector<Access> ofRecords;
-  for (const Access &access : model.accesses())
-    if (access.space == Space::Global)
-      ofRecords.push_back(model.ofWholeRecord(access));
+  const std::vector<Access> ofRecords = model.accessesOfWholeRecords();
   std::vector<const Access *> accesses;
   for (const Access &access : ofRecords)
-    accesses.push_back(&access);
+    if (access.space == Space::Global)
+      accesses.push_back(&access);
   if (accesses.size() > 400)
     return notApplicable("they access memory in more than 400 places");
   if (llvm::Error e = requireNoVariables(model, partOf, accesses))

@@ -36,13 +36,7 @@ public:
     auto kernel = state.tree->clone();
     const KernelModel model(*state.tree, state.pinnedBlock());
     const unsigned merged = mergeLoops(*kernel, {}, [&](const std::string &a, const std::string &b) {
-      KernelState trial = result;
-      llvm::Error overlap = requireDisjoint(trial, model, a, b);
-      const bool isApart = !overlap;
-      llvm::consumeError(std::move(overlap));
-      if (isApart)
-        result = std::move(trial);
-      return isApart;
+      return !llvm::errorToBool(requireDisjoint(result, model, a, b)); // which records nothing where it fails
     });
     if (!merged)
       return notApplicable("no two loops with the same iterations follow one another and need nothing of each other");
