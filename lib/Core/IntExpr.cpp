@@ -146,7 +146,7 @@ private:
     unsigned arity = callArity(name);
     if (!arity) {
       at = start;
-      return fail("unknown function (there are min, max, ceildiv, aligned, disjoint and apart)");
+      return fail("unknown function (there are min, max, ceildiv, aligned, disjoint, apart and holds)");
     }
     std::vector<NodePtr> arguments;
     do {
@@ -161,6 +161,8 @@ private:
       return fail("wrong number of arguments");
     if (name == "apart" && llvm::any_of(arguments, [](const NodePtr &a) { return a->kind != Node::Name; }))
       return fail("apart takes two pointer arguments");
+    if (name == "holds" && arguments[0]->kind != Node::Name)
+      return fail("holds takes a pointer argument and a number of bytes");
     return makeNode(Node::Call, name, std::move(arguments));
   }
 
@@ -242,6 +244,12 @@ static Value evaluateNode(const Node &node, const IntExpr::Lookup &lookup);
 
 static Value evaluateCall(const Node &node, const IntExpr::Lookup &lookup) {
   std::vector<int64_t> v;
+  if (node.text == "holds") {
+    const std::string &pointer = node.children[0]->text;
+    Value begin = lookup ? lookup(pointer) : Value(), end = lookup ? lookup(allocationEndOf(pointer)) : Value(),
+          bytes = evaluateNode(*node.children[1], lookup), room = begin && end ? checkedSub(*end, *begin) : Value();
+    return room && bytes ? Value(*room >= *bytes) : Value();
+  }
   for (const NodePtr &child : node.children) {
     Value value = node.text != "apart" ? evaluateNode(*child, lookup)
                   : lookup             ? lookup(allocationOf(child->text))

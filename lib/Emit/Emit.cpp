@@ -377,12 +377,14 @@ llvm::Expected<EmittedProgram> Emitter::run() {
     emitFarLaunches();
   if (unsigned head = afterIncludes(); !configured.empty())
     edits.insert(edits.begin(), {head, head, shielded(filledText("configured.txt", {{"NAME", configured}}))});
-  if (unsigned head = afterIncludes();
-      llvm::any_of(edits, [](const Edit &edit) { return edit.text.find("optimlApart(") != std::string::npos; }))
-    // A file that is emitted twice, or a header of it, has it already.
-    edits.insert(edits.begin(),
-                 {head, head,
-                  "#ifndef OPTIML_APART\n#define OPTIML_APART\n" + shielded(filledText("apart.txt", {})) + "#endif\n"});
+  for (const auto &[call, guard, text] : {std::tuple("optimlApart(", "OPTIML_APART", "apart.txt"),
+                                          std::tuple("optimlHolds(", "OPTIML_HOLDS", "holds.txt")})
+    if (unsigned head = afterIncludes();
+        llvm::any_of(edits, [&](const Edit &edit) { return edit.text.find(call) != std::string::npos; }))
+      // A file that is emitted twice, or a header of it, has it already.
+      edits.insert(edits.begin(), {head, head,
+                                   std::string("#ifndef ") + guard + "\n#define " + guard + "\n" +
+                                       shielded(filledText(text, {})) + "#endif\n"});
   if (llvm::Error e = assemble())
     return std::move(e);
   return std::move(result);

@@ -44,6 +44,10 @@ TEST(IntExpr, KnowsLaunchNamesAndFunctions) {
   EXPECT_EQ(evaluate("apart(p, s.q)", {{"p", 8}, {"s.q", 9}, {allocationOf("p"), 0}, {allocationOf("s.q"), 0}}), 0);
   EXPECT_EQ(evaluate("apart(p, q)", {{allocationOf("p"), 0}, {allocationOf("q"), 64}}), 1);
   EXPECT_FALSE(evaluate("apart(p, q)", {{"p", 0}, {"q", 64}}));
+  // From the pointer to where its allocation ends.
+  EXPECT_EQ(evaluate("holds(p, 4 * 16)", {{"p", 64}, {allocationEndOf("p"), 128}}), 1);
+  EXPECT_EQ(evaluate("holds(p, 4 * 16)", {{"p", 68}, {allocationEndOf("p"), 128}}), 0);
+  EXPECT_FALSE(evaluate("holds(p, 4)", {{"p", 64}}));
 }
 
 TEST(IntExpr, GivesNothingRatherThanAWrongValue) {
@@ -105,6 +109,7 @@ TEST(IntExpr, PrintsReadableCxx) {
   EXPECT_EQ(cxx("n % 4 == 0 && n > 0"), "(long long)n % 4 == 0 && (long long)n > 0");
   EXPECT_EQ(cxx("aligned(a, 16)"), "(long long)a % 16 == 0");
   EXPECT_EQ(cxx("apart(a, s.b)"), "optimlApart((const void *)a, (const void *)s.b)");
+  EXPECT_EQ(cxx("holds(s.b, 4 * n)"), "optimlHolds((const void *)s.b, 4 * (long long)n)");
   EXPECT_EQ(cxx("2000000000 * 4"), "2000000000LL * 4");
   EXPECT_EQ(cxx("a || b && c"), "(long long)a || ((long long)b && (long long)c)");
 }

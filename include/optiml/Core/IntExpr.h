@@ -9,6 +9,7 @@
 //     aligned(P, bytes)          pointer argument P is a multiple of bytes
 //     disjoint(P, np, Q, nq)     [P, P+np) and [Q, Q+nq), sizes in bytes, do not overlap
 //     apart(P, Q)                pointer arguments P and Q lead into different allocations
+//     holds(P, bytes)            from where pointer argument P leads, its allocation goes on for so many bytes
 //
 // They are evaluated when a captured launch is replayed, and printed as C++ into the emitted dispatcher.
 //
@@ -28,6 +29,8 @@ namespace optiml {
 
 /// The name under which IntExpr::evaluate looks up where the allocation begins that a pointer argument leads into.
 inline std::string allocationOf(const std::string &pointer) { return "allocation:" + pointer; }
+/// The same for where it ends.
+inline std::string allocationEndOf(const std::string &pointer) { return "allocation end:" + pointer; }
 
 class IntExpr {
 public:
@@ -40,7 +43,7 @@ public:
 
   using Lookup = std::function<std::optional<int64_t>(const std::string &name)>;
   /// The value, or nothing when a name is unknown, a division is by zero, or the arithmetic overflows. apart(P, Q)
-  /// looks up where the allocations begin, by allocationOf("P").
+  /// looks up where the allocations begin, by allocationOf("P"), and holds(P, n) where P's ends.
   std::optional<int64_t> evaluate(const Lookup &lookup) const;
 
   /// The text it was parsed from, in canonical form.

@@ -83,13 +83,15 @@ std::optional<int64_t> Names::value(const std::string &name) const {
   }
   if (name == "shared")
     return launch.sharedBytes;
-  const std::string prefix = allocationOf("");
-  if (llvm::StringRef(name).starts_with(prefix)) {
+  for (bool end : {false, true}) {
+    const std::string prefix = end ? allocationEndOf("") : allocationOf("");
+    if (!llvm::StringRef(name).starts_with(prefix))
+      continue;
     auto pointer = value(name.substr(prefix.size()));
     auto it = llvm::find_if(launch.buffers, [&](const BufferImage &buffer) {
       return pointer && uint64_t(*pointer) - buffer.address < buffer.bytes;
     });
-    return it == launch.buffers.end() ? std::nullopt : std::optional(int64_t(it->address));
+    return it == launch.buffers.end() ? std::nullopt : std::optional(int64_t(it->address + (end ? it->bytes : 0)));
   }
   if (auto it = members.find(name); it != members.end())
     return memberValue(name, it->second);
