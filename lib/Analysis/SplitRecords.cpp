@@ -280,7 +280,7 @@ private:
       const ExprRef &target = s.expr->args[0], &value = s.expr->args[1];
       unsigned subscripts = 0;
       const Stmt *decl = candidateAt(target, &subscripts);
-      if (decl && subscripts != decl->dims.size())
+      if (decl && (subscripts != decl->dims.size() || !isComposed(target))) // of an array no member is a value
         refused.insert(decl->text);
       if (decl && !isChain(value))
         used.insert(decl->text);
