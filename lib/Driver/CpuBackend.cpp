@@ -74,6 +74,7 @@ public:
     options.compile = task.options;
     options.path = task.path;
     options.text = task.text;
+    options.device = DeviceText::of(*task.device);
     options.performance = runs.performance;
     options.verification = runs.otherSizes;
     options.verify = verifyOptions(task);

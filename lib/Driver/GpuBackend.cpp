@@ -14,7 +14,8 @@ using namespace optiml;
 static constexpr double leastGain = 1.02;
 // Predictions are beside the point where variants are measured, and some blocks in double precision are enough.
 static constexpr double traceSeconds = 8, sampleSeconds = 8;
-// A tool of compute-sanitizer has the time that is left, within these limits.
+// A tool of compute-sanitizer has the time that is left, within these limits; a part of the least may go into
+// verifying.
 static constexpr double leastSanitizerSeconds = 2, mostSanitizerSeconds = 60;
 // The final race: so much of the time that is left for settling, and its limits.
 static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
@@ -43,6 +44,7 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   common.path = task.path;
   common.text = task.text;
   common.gpu = &gpu;
+  common.device = DeviceText::of(*task.device);
   common.performance = captured;
   common.verification = emulated.otherSizes;
   if (isSmall(captured))
@@ -126,6 +128,17 @@ static nlohmann::json listOf(const std::vector<Verification> &verifications) {
   return all;
 }
 
+/// How the winner was compared, for the summary.
+static void addVerified(const std::map<std::string, double> &counters, nlohmann::json &summary) {
+  auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
+  if (!counters.count("emulated"))
+    summary["otherSizes"] = nlohmann::json::array(); // which its conditions leave to the original
+  summary["verified"] =
+      llvm::formatv("{0} launches compared with the original in {1} runs on {2}the GPU", counted("verify.launches"),
+                    counted("verify.runs"), counters.count("emulated") ? "the CPU emulator and " : "")
+          .str();
+}
+
 void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) {
   addFacts(summary);
   std::vector<Candidate> all = result.top;
@@ -137,10 +150,13 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   double left = mostSettlingSeconds;
   if (task.flags.budget.seconds > 0)
     left = std::clamp(task.leftOf(1) - checkingSeconds(), leastSettlingSeconds, mostSettlingSeconds);
-  const Clock::time_point end = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(left));
+  auto seconds = [](double s) { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s)); };
+  const Clock::time_point end = now + seconds(left);
   StopWatch watch;
   double raceSeconds = std::clamp(raceShare * left, leastRaceSeconds, mostRaceSeconds);
-  own->close(end - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(raceSeconds)));
+  // Of what compute-sanitizer has in any case, verifying something much faster is the better use.
+  const Clock::time_point last = end + seconds(leastSanitizerSeconds);
+  own->close(end - seconds(raceSeconds), last - seconds(raceSeconds));
   summary["verifications"] = listOf(own->verifications());
   watch.lap("verify");
   const std::vector<Candidate> best =
@@ -178,8 +194,9 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
           llvm::formatv("'{0}' was measured, but is not verified: {1}", recipeText(candidate.recipe), closer.why));
       continue;
     }
-    const double remaining = std::chrono::duration<double>(end - Clock::now()).count();
-    if (!isClean(candidate, std::clamp(remaining, leastSanitizerSeconds, mostSanitizerSeconds)))
+    auto until = [now = Clock::now()](Clock::time_point t) { return std::chrono::duration<double>(t - now).count(); };
+    const double remaining = std::max(until(end), std::min(leastSanitizerSeconds, until(last)));
+    if (!isClean(candidate, std::clamp(remaining, leastSanitizerSeconds / 4, mostSanitizerSeconds)))
       continue;
     watch.lap("sanitize");
     for (const auto &[step, seconds] : watch.steps)
@@ -194,14 +211,7 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
     summary["speedup"] = runner.speedup;
     summary["speedupLow"] = runner.low;
     summary["speedupHigh"] = runner.high;
-    const std::map<std::string, double> &counters = closer.counters;
-    auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
-    if (!counters.count("emulated"))
-      summary["otherSizes"] = nlohmann::json::array(); // which its conditions leave to the original
-    summary["verified"] =
-        llvm::formatv("{0} launches compared with the original in {1} runs on {2}the GPU", counted("verify.launches"),
-                      counted("verify.runs"), counters.count("emulated") ? "the CPU emulator and " : "")
-            .str();
+    addVerified(closer.counters, summary);
     return;
   }
 }

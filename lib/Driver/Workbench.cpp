@@ -202,7 +202,7 @@ llvm::Expected<Workbench::Code> Workbench::compile(const Variant &variant, const
                 .moveInto(impl->compiler))
       return std::move(e);
   Verdict verdict;
-  auto compiled = impl->compiler->compile(variant.text, verdict);
+  auto compiled = impl->compiler->compile(variant, verdict);
   if (!compiled)
     return compiled.takeError();
   Code code;

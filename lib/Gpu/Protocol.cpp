@@ -43,9 +43,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PreparedLaunch, launch, seconds, spread, writ
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PrepareReply, why, unusable, launches, notes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlannedLaunch, launch, scratch, steps)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CandidateRequest, cubin, launches)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchAim, launch, precision, rival)
 // What is not said of an evaluation is as in the struct.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(EvaluateRequest, candidates, verify, fewestRounds, leastRounds,
-                                                mostRounds, precision, seconds, hopeless)
+                                                mostRounds, precision, seconds, hopeless, aims)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchTiming, launch, seconds, baseline, ratio, low, high, rounds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CandidateReply, verdict, why, launches, runs, times)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EvaluateReply, why, candidates, lost)

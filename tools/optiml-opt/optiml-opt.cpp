@@ -7,6 +7,7 @@
 #include "optiml/ActionSpace/KernelSpace.h"
 #include "optiml/ActionSpace/ProgramRewrites.h"
 #include "optiml/Analysis/Read.h"
+#include "optiml/Frontend/DeviceText.h"
 #include "optiml/Frontend/LineMarks.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/FloatRule.h"
@@ -27,6 +28,10 @@ static cl::opt<std::string> passes("passes", cl::desc("actions: transform[site]{
 static cl::opt<bool> listSites("list-sites", cl::desc("list the legal actions after the recipe"), cl::cat(category));
 static cl::opt<bool> plan("print-plan", cl::desc("print launch plans and conditions as comments"), cl::cat(category));
 static cl::opt<bool> kernelsOnly("kernels-only", cl::desc("print only the new kernels"), cl::cat(category));
+static cl::opt<bool> deviceText("device-text",
+                                cl::desc("print the kernels alone, as NVRTC compiles them: the new ones where the "
+                                         "recipe makes some"),
+                                cl::cat(category));
 static cl::opt<bool> emit("emit", cl::desc("print the whole program with dispatchers, as optiml-clang compiles it"),
                           cl::cat(category));
 static cl::opt<unsigned> randomSeed("random",
@@ -124,6 +129,7 @@ public:
   /// The whole program, as optiml-clang compiles it.
   llvm::Expected<std::string> emitted();
   const SearchState &state() const { return current; }
+  const Program &program() const { return device; }
 
 private:
   KernelSpace &space;
@@ -259,6 +265,17 @@ static llvm::Error printResult(Walk &walk) {
     return llvm::Error::success();
   if (plan)
     printPlan(*state.variant);
+  if (deviceText) {
+    std::vector<DeviceText::Insertion> twins;
+    for (const KernelRewrite &rewrite : state.variant->rewrites)
+      twins.push_back({rewrite.insertAt, rewrite.twinText});
+    const DeviceText device = DeviceText::of(walk.program());
+    llvm::outs() << device.with(twins, [&](const std::string &) { return twins.empty(); });
+    if (twins.empty())
+      for (const std::string &kernel : device.instantiations())
+        llvm::outs() << "// with " << kernel << "\n";
+    return llvm::Error::success();
+  }
   if (emit) {
     auto whole = walk.emitted();
     if (!whole)

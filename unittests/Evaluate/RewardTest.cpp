@@ -46,6 +46,7 @@ TEST(Reward, GuardrailsAreNamedAndCost) {
   Measurement base = timed({1, 1});
   Measurement slowedOne = timed({0.2, 1.2}), spilled = timed({0.5, 0.5}), inaccurate = timed({0.5, 0.5});
   spilled.resources.spillLoads = 8;
+  spilled.time.predicted = true;
   inaccurate.counters["error_ratio"] = 10;
   for (Measurement *m : {&slowedOne, &spilled, &inaccurate}) {
     score(*m, base, {1, 1});
@@ -53,6 +54,9 @@ TEST(Reward, GuardrailsAreNamedAndCost) {
   }
   EXPECT_NE(slowedOne.guardrails[0].find("launch 2"), std::string::npos);
   EXPECT_NEAR(spilled.reward, 0.5, 1e-9);
+  spilled.time.predicted = false; // the measured time has the spills in it
+  score(spilled, base, {1, 1});
+  EXPECT_TRUE(spilled.guardrails.empty());
   Measurement clean = timed({0.5, 0.5});
   score(clean, base, {1, 1});
   EXPECT_TRUE(clean.guardrails.empty());

@@ -103,14 +103,22 @@ struct CandidateRequest {
   std::vector<PlannedLaunch> launches;
 };
 
+/// How closely one launch is timed.
+struct LaunchAim {
+  unsigned launch = 0;
+  double precision = 0.01; ///< stop when the interval of the ratio is this narrow, relatively
+  double rival = 0;        ///< or when it lies below what another variant reached, clearly; 0: there is none
+};
 struct EvaluateRequest {
   std::vector<CandidateRequest> candidates; ///< raced against the original, and each other
   bool verify = true;
   unsigned fewestRounds = 2; ///< even when time is up
   unsigned leastRounds = 5, mostRounds = 50;
-  double precision = 0.01; ///< stop when the interval of the ratio is this narrow, relatively
-  double seconds = 0.15;   ///< of timing, for each launch, with restoring and comparing
-  double hopeless = 0;     ///< stop early when a launch runs at less than this speed-up; 0: never
+  double precision = 0.01;     ///< stop when the interval of the ratio is this narrow, relatively
+  double seconds = 0.15;       ///< of timing, for each launch, with restoring and comparing
+  double hopeless = 0;         ///< stop early when a launch runs at less than this speed-up; 0: never
+  std::vector<LaunchAim> aims; ///< of launches that differ from `precision`; with them the original runs less often
+                               ///< where it takes much longer
 };
 struct LaunchTiming {
   unsigned launch = 0;

@@ -24,7 +24,7 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
   std::vector<size_t> running;
   for (size_t i = 0; i < candidates.size(); ++i) {
     Verdict verdict;
-    auto compiled = impl->compiler->compile(candidates[i].first->text, verdict);
+    auto compiled = impl->compiler->compile(*candidates[i].first, verdict);
     if (!compiled) {
       result.notes.push_back(llvm::toString(compiled.takeError()));
       continue;
@@ -91,7 +91,7 @@ SanitizerReport GpuEvaluator::Impl::sanitize(const Variant &variant, double seco
 SanitizerReport GpuEvaluator::Impl::sanitizeAnew(const Variant &variant, double seconds, const Deadline &end) {
   const CpuEvaluatorOptions &o = options.common;
   Verdict verdict;
-  auto compiled = compiler->compile(variant.text, verdict);
+  auto compiled = compiler->compile(variant, verdict);
   if (!compiled)
     return {false, {llvm::toString(compiled.takeError())}};
   std::vector<SanitizerJob> jobs, originals;
@@ -126,7 +126,7 @@ SanitizerReport GpuEvaluator::Impl::sanitizeAnew(const Variant &variant, double 
     for (emu::ReplayStep &step : plan.steps)
       step.kernel = (*compiled)->symbolOf(step.kernel);
     jobs.push_back({chosen->directory, (*compiled)->cubin, {index, plan.scratch, plan.steps}});
-    originals.push_back({chosen->directory, (*compiled)->cubin, {index, {}, identity.steps}}); // the text holds both
+    originals.push_back({chosen->directory, originalText->cubin, {index, {}, identity.steps}});
   }
   std::string program = o.toolchain.cudaPath + "/bin/compute-sanitizer";
   Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), dir.path(), end.flag(),

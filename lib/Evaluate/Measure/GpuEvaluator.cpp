@@ -19,6 +19,8 @@ static constexpr double mostFlattered = 1.1;
 // What is refused before the results in double precision are there is not looked at again, and sums of very many terms
 // may differ by so much.
 static constexpr double provisionalFloat = 0x1p-10, provisionalDouble = 0x1p-28;
+// Launches that take little of the time are timed so roughly at most.
+static constexpr double roughest = 0.1;
 // Launches that take so long are timed a few times only.
 static constexpr double slowSeconds = 5e-3, slowRaceSeconds = 0.06;
 // A new best variant is profiled when it takes this part of the time of the last one that was.
@@ -149,6 +151,7 @@ llvm::Error GpuEvaluator::Impl::start() {
       return original.takeError();
     originalText = std::move(*original);
   }
+  compiler->useDeviceText(std::move(o.device), originalText);
   // Most of what verifying needs takes no GPU.
   preparing = std::thread([this, isMeasured = started.get_future()]() mutable {
     prepareThoroughly(std::move(isMeasured));
@@ -184,6 +187,7 @@ llvm::Error GpuEvaluator::Impl::measureOriginal() {
     base.counters[step] = seconds;
   score(base, base, weights);
   best = base.time.seconds;
+  bestSeconds = leastSeconds = launchSeconds;
   measuredOriginal = std::chrono::steady_clock::now();
   return llvm::Error::success();
 }
@@ -223,6 +227,24 @@ llvm::Expected<CandidateRequest> GpuEvaluator::Impl::candidateOf(const Variant &
 double GpuEvaluator::Impl::allowedSeconds() const { return 60 + 400 * llvm::sum_of(launchSeconds); }
 
 static Verdict verdictOf(const std::string &name) { return verdictFromName(name).value_or(Verdict::RuntimeError); }
+
+std::vector<LaunchAim> GpuEvaluator::Impl::aimsOf(const CandidateRequest &candidate) const {
+  const Workload &workload = options.common.performance;
+  double total = 0;
+  for (unsigned i = 0; i < bestSeconds.size(); ++i)
+    total += workload.launches[i].weight * bestSeconds[i];
+  std::vector<LaunchAim> aims;
+  for (const PlannedLaunch &planned : candidate.launches) {
+    const unsigned i = planned.launch;
+    if (i >= bestSeconds.size() || !(bestSeconds[i] > 0) || !(total > 0))
+      continue;
+    // Errors e of launches with shares s of the time add up to sqrt(sum (s e)^2): with e = p / sqrt(s) that is p.
+    const double share = workload.launches[i].weight * bestSeconds[i] / total;
+    aims.push_back(
+        {i, std::min(roughest, LaunchAim().precision / std::sqrt(share)), launchSeconds[i] / leastSeconds[i]});
+  }
+  return aims;
+}
 
 bool GpuEvaluator::Impl::addTimes(const CandidateReply &reply, Measurement &m) {
   const Workload &workload = options.common.performance;
@@ -289,7 +311,7 @@ void GpuEvaluator::Impl::describe(const Variant &variant) {
     m = known->second;
   }
   Verdict verdict;
-  auto compiled = compiler->compile(variant.text, verdict);
+  auto compiled = compiler->compile(variant, verdict);
   if (!compiled)
     return llvm::consumeError(compiled.takeError());
   double occupancy;
@@ -316,7 +338,7 @@ bool GpuEvaluator::Impl::mayProfile() {
 Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch, WorkerPool::Clock::time_point beginBy,
                                         bool closely) {
   Verdict verdict;
-  auto compiled = compiler->compile(variant.text, verdict);
+  auto compiled = compiler->compile(variant, verdict);
   if (!compiled)
     return failed(verdict, llvm::toString(compiled.takeError()));
   watch.lap("cost.compile");
@@ -362,6 +384,10 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
     // Worth a closer look, for which the others wait: not before there is any gain, nor for a small step.
     leads =
         closely && isThorough && m.time.seconds < best && m.time.seconds < worthProfiling * profiled && mayProfile();
+    if (m.time.seconds < best)
+      bestSeconds = m.time.perLaunch;
+    for (size_t i = 0; i < leastSeconds.size(); ++i)
+      leastSeconds[i] = std::min(leastSeconds[i], m.time.perLaunch[i]);
     best = std::min(best, m.time.seconds);
     if (leads)
       profiled = m.time.seconds;

@@ -31,7 +31,8 @@ struct GpuEvaluator::Impl {
   std::vector<double> launchSeconds; ///< of the original, by launch; 0: not timed
   std::vector<uint64_t> writtenBytes;
   std::set<std::string> remarks;
-  double best = 0;                                           ///< seconds of the fastest correct variant so far
+  double best = 0;                               ///< seconds of the fastest correct variant so far
+  std::vector<double> bestSeconds, leastSeconds; ///< by launch: of that one, and the least of any correct variant
   double profiled = std::numeric_limits<double>::infinity(); ///< of the last one that was profiled
   std::atomic<bool> profiles{true};
   double profilingSeconds = 0; ///< what reading counters of variants should have taken
@@ -60,10 +61,13 @@ struct GpuEvaluator::Impl {
   std::vector<Verification> verifications;
   /// When settling is to end, once nothing more is measured: max() while the search goes on.
   std::atomic<std::chrono::steady_clock::time_point> closeBy = std::chrono::steady_clock::time_point::max();
+  /// And when at last, where something promises much more than what is verified.
+  std::atomic<std::chrono::steady_clock::time_point> lateBy = std::chrono::steady_clock::time_point::max();
   bool hasEnded = false; ///< what `preparing` does
   std::condition_variable ended;
   double fastestTold = std::numeric_limits<double>::infinity(), lastGain = fastestTold;
   std::chrono::steady_clock::time_point gainedAt;
+  Deadline *sanitizerRun = nullptr;                 ///< of a leader, beside the search. With `mutex`
   std::mutex sanitizing;                            ///< of what follows
   std::map<std::string, SanitizerReport> sanitized; ///< by the variant's key
 
@@ -82,6 +86,8 @@ struct GpuEvaluator::Impl {
   void stopPreparing();
   /// A variant that is faster than the original stood every check. With `mutex` held.
   bool hasVerified() const;
+  /// What is not verified yet may take less than that part of the time of what is. With `mutex` held.
+  bool promises(double part) const;
   /// Verifies the provisional variants that promise most, and then those that are faster than what is verified.
   void settleFastest();
   class Settler;
@@ -135,6 +141,8 @@ struct GpuEvaluator::Impl {
   void addProfile(const gpu::CandidateRequest &whole, Measurement &m);
   bool profileByNcu(const std::string &cubin, const gpu::PlannedLaunch &launch, gpu::RawCounters &raw,
                     std::string &why);
+  /// How closely each launch of a candidate is to be timed now. With `mutex` held.
+  std::vector<gpu::LaunchAim> aimsOf(const gpu::CandidateRequest &candidate) const;
   void addPrediction(const Variant &variant, const CompiledText &compiled, Measurement &m);
   double allowedSeconds() const;
   void note(const std::string &text) {

@@ -17,8 +17,9 @@
 using namespace optiml;
 using namespace optiml::gpu;
 
-// Once the search has ended, what is faster by less than this is not worth the time that verifying takes.
-static constexpr double worthVerifying = 0.97;
+// Once the search has ended, or while others are verified, what is faster by less than this is not worth the time that
+// verifying takes. What is faster by the latter is worth some time more in the end.
+static constexpr double worthVerifying = 0.97, worthWaiting = 0.9;
 // While the search goes on, compute-sanitizer looks at a leader that takes this part of the time of the last one it
 // saw. It holds everything up: not while gains of this size still come, one after the other.
 static constexpr double worthSanitizing = 0.95, sanitizerSeconds = 20;
@@ -48,6 +49,7 @@ llvm::Expected<WorkerPool::Evaluated> GpuEvaluator::Impl::evaluate(EvaluateReque
   if (request.hopeless > 0) { // far from the best already, or from the original: a rough figure will do
     std::lock_guard lock(mutex);
     request.hopeless = 0.5 * (best > 0 ? std::max(1.0, baselineMeasurement.time.seconds / best) : 1.0);
+    request.aims = aimsOf(request.candidates.front());
   }
   return pool.evaluate(request, seconds, beginBy);
 }
@@ -122,6 +124,8 @@ void GpuEvaluator::Impl::addUnsettled(const Variant &variant, const Measurement 
   if (m.time.seconds < worthSanitizing * lastGain) {
     lastGain = m.time.seconds;
     gainedAt = std::chrono::steady_clock::now();
+    if (sanitizerRun) // of what is overtaken; and nothing is verified beside it
+      sanitizerRun->raise();
   }
   if (unsettled.try_emplace(variant.key(), Provisional{variant, m}).second && m.time.seconds < fastestTold) {
     fastestTold = m.time.seconds;
@@ -196,6 +200,8 @@ private:
   const Provisional *choose(double limit);
   /// Lets compute-sanitizer look at the leader, where no gains have come for some time. False: it need not.
   bool sanitizeLeader();
+  /// There is time for more, or what is left promises enough. With the evaluator's mutex.
+  bool mayGoOn() const;
   /// What became of it. False: there is no time for more.
   bool tell(const Provisional &variant, const Measurement &m, double seconds);
 
@@ -230,20 +236,34 @@ const GpuEvaluator::Impl::Provisional *GpuEvaluator::Impl::Settler::choose(doubl
 
 bool GpuEvaluator::Impl::Settler::sanitizeLeader() {
   const Variant *looked = nullptr;
+  std::optional<Deadline> run;
+  double before = 0;
   {
     std::lock_guard lock(impl.mutex);
     const bool isQuiet = std::chrono::steady_clock::now() - impl.gainedAt > quiet;
     if (sanitizes || !isQuiet || !leader || !underWay.empty() || !(bestVerified < worthSanitizing * lastSanitized))
       return false;
-    lastSanitized = bestVerified;
+    before = std::exchange(lastSanitized, bestVerified);
     looked = leader;
     sanitizes = true;
+    impl.sanitizerRun = &run.emplace(0, impl.enough.flag());
   }
-  impl.sanitize(*looked, sanitizerSeconds, impl.enough); // what it says counts when the search has ended
-  impl.describe(*looked);
+  // What it says counts when the search has ended.
+  impl.sanitize(*looked, sanitizerSeconds, *run);
+  if (!run->passed())
+    impl.describe(*looked);
   std::lock_guard lock(impl.mutex);
+  impl.sanitizerRun = nullptr;
+  if (run->passed())
+    lastSanitized = before;
   sanitizes = false;
   return true;
+}
+
+bool GpuEvaluator::Impl::Settler::mayGoOn() const {
+  const auto now = std::chrono::steady_clock::now();
+  return now <= impl.closeBy.load() || !impl.hasVerified() ||
+         (now <= impl.lateBy.load() && impl.promises(worthWaiting));
 }
 
 bool GpuEvaluator::Impl::Settler::tell(const Provisional &variant, const Measurement &m, double seconds) {
@@ -259,7 +279,7 @@ bool GpuEvaluator::Impl::Settler::tell(const Provisional &variant, const Measure
     }
     impl.tellGain(variant.variant, m);
   }
-  if (std::chrono::steady_clock::now() <= impl.closeBy.load() || !impl.hasVerified())
+  if (mayGoOn())
     return true;
   impl.enough.raise(); // for those beside this one, too
   return false;
@@ -272,7 +292,7 @@ void GpuEvaluator::Impl::Settler::settleNext() {
     const Provisional *next;
     {
       std::lock_guard lock(impl.mutex);
-      next = choose(isLast ? worthVerifying * bestVerified : bestVerified);
+      next = choose((isLast || !underWay.empty() ? worthVerifying : 1) * bestVerified);
     }
     if (next) {
       const auto begin = std::chrono::steady_clock::now();
@@ -308,13 +328,29 @@ bool GpuEvaluator::Impl::hasVerified() const {
   });
 }
 
-void GpuEvaluator::close(std::chrono::steady_clock::time_point by) {
+bool GpuEvaluator::Impl::promises(double part) const {
+  double verified = baselineMeasurement.time.seconds, promised = verified;
+  for (const auto &[key, p] : unsettled) {
+    auto known = settled.find(key);
+    const Measurement &m = known == settled.end() ? p.measurement : known->second;
+    double &least = known == settled.end() ? promised : verified;
+    if (m.correct() && m.guardrails.empty())
+      least = std::min(least, m.time.seconds);
+  }
+  return promised < part * verified;
+}
+
+void GpuEvaluator::close(std::chrono::steady_clock::time_point by, std::chrono::steady_clock::time_point late) {
+  impl->lateBy = late;
   impl->closeBy = by;
   if (!impl->preparing.joinable())
     return;
   {
     std::unique_lock lock(impl->mutex);
-    bool inTime = impl->ended.wait_until(lock, by, [this] { return impl->hasEnded; });
+    auto hasEnded = [this] { return impl->hasEnded; };
+    bool inTime = impl->ended.wait_until(lock, by, hasEnded);
+    if (!inTime && impl->promises(worthWaiting))
+      inTime = impl->ended.wait_until(lock, late, hasEnded);
     if (!inTime && impl->hasVerified())
       impl->enough.raise();
   }

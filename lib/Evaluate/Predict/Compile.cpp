@@ -9,6 +9,10 @@
 
 using namespace optiml;
 
+// NVRTC is used where it takes at most this part of nvcc's time, and given up when it refuses more texts than it takes.
+static constexpr double worthNvrtc = 0.7;
+static constexpr unsigned mostRefused = 4;
+
 CompiledText::~CompiledText() { llvm::sys::fs::remove_directories(directory); }
 
 std::string CompiledText::symbolOf(const std::string &kernel) const {
@@ -40,6 +44,7 @@ llvm::Expected<std::unique_ptr<TextCompiler>> TextCompiler::create(const Toolcha
   if (!dir)
     return dir.takeError();
   std::unique_ptr<TextCompiler> compiler(new TextCompiler(std::move(*dir)));
+  compiler->toolchain = toolchain;
   CubinRequest &request = compiler->request;
   request.nvcc = toolchain.nvcc;
   request.architecture = options.archName;
@@ -68,14 +73,12 @@ llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compile(const 
   return compiled;
 }
 
-llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compileAnew(const std::string &text,
-                                                                              Verdict &verdict) const {
+llvm::Expected<std::shared_ptr<CompiledText>> TextCompiler::begin(const std::string &text, CubinRequest &own) const {
   auto compiled = std::make_shared<CompiledText>();
   compiled->directory = dir.file("t" + std::to_string(counter++));
-  verdict = Verdict::CompileError;
   if (std::error_code code = llvm::sys::fs::create_directory(compiled->directory))
     return makeError("cannot create '{0}': {1}", compiled->directory, code.message());
-  CubinRequest own = request;
+  own = request;
   if (const std::atomic<bool> *flag = stop)
     own.cancel = flag;
   own.givesWay = counter > 1; // the original is waited for, and what verifies a variant goes before the next one
@@ -83,6 +86,17 @@ llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compileAnew(co
   own.cubin = compiled->cubin = compiled->directory + "/out.cubin";
   if (llvm::Error e = writeFileAtomically(own.source, text))
     return std::move(e);
+  return compiled;
+}
+
+llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compileAnew(const std::string &text,
+                                                                              Verdict &verdict) const {
+  verdict = Verdict::CompileError;
+  CubinRequest own;
+  auto compiled = begin(text, own);
+  if (!compiled)
+    return compiled.takeError();
+  const auto start = std::chrono::steady_clock::now();
   auto result = compileCubin(own);
   if (!result)
     return result.takeError();
@@ -92,7 +106,72 @@ llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compileAnew(co
   }
   if (!result->ok)
     return makeError("{0}", result->diagnostics);
-  compiled->ptxas = std::move(result->report);
+  (*compiled)->ptxas = std::move(result->report);
+  (*compiled)->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return *compiled;
+}
+
+std::shared_ptr<const CompiledText> TextCompiler::compileAlone(const std::string &alone, const std::string &text,
+                                                               const std::vector<std::string> &kernels) const {
+  CubinRequest own;
+  auto compiled = begin(text, own);
+  if (compiled) {
+    own.source = (*compiled)->directory + "/alone.cu";
+    const auto start = std::chrono::steady_clock::now();
+    if (llvm::Error e = writeFileAtomically(own.source, alone))
+      compiled = std::move(e);
+    else if (auto result = nvrtc->compile(own, options, kernels); !result)
+      compiled = result.takeError();
+    else if (result->ok) {
+      (*compiled)->ptxas = std::move(result->report);
+      (*compiled)->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      return *compiled;
+    }
+  }
+  if (!compiled)
+    llvm::consumeError(compiled.takeError());
+  return nullptr; // nvcc tells what is wrong
+}
+
+void TextCompiler::useDeviceText(DeviceText text, std::shared_ptr<const CompiledText> original) {
+  auto same = nvrtcOptions(request.flags);
+  nvrtc = same && !text.empty() ? Nvrtc::find(toolchain) : std::nullopt;
+  if (!nvrtc)
+    return;
+  options = std::move(*same);
+  device = std::move(text);
+  trusted =
+      std::async(std::launch::async, [this, original = std::move(original)] {
+        auto alone = compileAlone(device.whole(), device.whole(), device.instantiations());
+        return alone && alone->seconds < worthNvrtc * original->seconds && haveLikeCode(alone->cubin, original->cubin);
+      }).share();
+}
+
+bool TextCompiler::isNvrtcTrusted() const {
+  return trusted.valid() && trusted.get() && (refused < mostRefused || refused < accepted);
+}
+
+llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compile(const Variant &variant,
+                                                                          Verdict &verdict) const {
+  if (variant.rewrites.empty() || !isNvrtcTrusted())
+    return compile(variant.text, verdict);
+  std::vector<DeviceText::Insertion> twins;
+  for (const KernelRewrite &rewrite : variant.rewrites)
+    twins.push_back({rewrite.insertAt, rewrite.twinText});
+  const std::string alone = device.with(twins, [](const std::string &) { return false; }), key = contentHash(alone);
+  {
+    std::lock_guard lock(mutex);
+    if (auto known = done.find(key); known != done.end())
+      return known->second;
+  }
+  if (auto compiled = compileAlone(alone, variant.text, {})) {
+    ++accepted;
+    std::lock_guard lock(mutex);
+    return done.try_emplace(key, compiled).first->second;
+  }
+  auto compiled = compile(variant.text, verdict);
+  if (compiled)
+    ++refused;
   return compiled;
 }
 

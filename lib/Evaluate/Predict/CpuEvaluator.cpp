@@ -27,7 +27,7 @@ Measurement CpuEvaluator::Impl::model(const Variant &variant) {
       return it->second;
   }
   Verdict verdict;
-  auto compiled = compiler->compile(variant.text, verdict);
+  auto compiled = compiler->compile(variant, verdict);
   if (!compiled) {
     Measurement m;
     m.verdict = verdict;
@@ -62,6 +62,7 @@ llvm::Expected<std::unique_ptr<CpuEvaluator>> CpuEvaluator::create(CpuEvaluatorO
   auto original = impl.compiler->compile(o.text, verdict);
   if (!original)
     return original.takeError();
+  impl.compiler->useDeviceText(std::move(o.device), *original);
   auto verifier = Verifier::create(o.toolchain, o.path, o.text, o.compile, std::move(o.verification), o.verify);
   if (!verifier)
     return verifier.takeError();

@@ -109,6 +109,10 @@ llvm::Expected<CubinResult> optiml::compileCubin(const CubinRequest &request) {
   command.insert(command.end(), {"-x", "cu", "-o"});
   command.push_back(request.cubin);
   command.push_back(request.source);
+  return cubinOf(request, command);
+}
+
+llvm::Expected<CubinResult> optiml::cubinOf(const CubinRequest &request, const std::vector<std::string> &command) {
   ProcessOptions options;
   options.limits = request.limits;
   options.cancel = request.cancel;
@@ -129,6 +133,6 @@ llvm::Expected<CubinResult> optiml::compileCubin(const CubinRequest &request) {
   else
     result.diagnostics = process->exitCode > 0 && !process->timedOut && !process->overMemory && !process->cancelled
                              ? firstErrors(process->err + process->out)
-                             : "nvcc " + process->describe();
+                             : llvm::sys::path::filename(command[0]).str() + " " + process->describe();
   return result;
 }

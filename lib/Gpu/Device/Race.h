@@ -23,6 +23,8 @@ struct RaceSettings {
   double seconds = 0.15;   ///< of GPU time
   double hopeless = 0;     ///< stop when every runner's speed-up is below this
   bool cold = false;       ///< with an empty L2 cache
+  double rival = 0;        ///< stop when every runner's speed-up is clearly below this
+  bool sparing = false;    ///< the original need not run in every round where it takes much longer than the runners
 };
 
 struct RaceResult {

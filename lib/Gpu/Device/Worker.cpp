@@ -187,6 +187,12 @@ bool Worker::timeLaunch(const EvaluateRequest &request, const DeviceCase &c, std
                         request.seconds,
                         request.hopeless,
                         cold};
+  settings.sparing = !request.aims.empty();
+  for (const LaunchAim &aim : request.aims)
+    if (aim.launch == c.request.launch) {
+      settings.precision = aim.precision;
+      settings.rival = aim.rival;
+    }
   RaceResult result;
   if (!race(device, launches, cases, c, originalRun, runs, settings, random, result))
     return false;

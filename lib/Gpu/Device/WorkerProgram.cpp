@@ -1,5 +1,6 @@
 //===- WorkerProgram.cpp - optiml-worker ----------------------------------===//
 #include "optiml/Gpu/WorkerProgram.h"
+#include "RuntimeCompiler.h"
 #include "Worker.h"
 #include "optiml/Gpu/RangeProfiler.h"
 #include <csignal>
@@ -18,10 +19,12 @@ using namespace optiml::gpu;
 
 static const char help[] = R"(usage: optiml-worker [--device=N]
        optiml-worker --replay JOB.json...
+       optiml-worker --compile LIBNVRTC VERSION SOURCE CUBIN [OPTION...]
 
 Evaluates variants of CUDA kernels on one GPU for optiml-clang: reads one request a line, answers each with one line.
   --device=N         the GPU, counted among those visible (default 0)
   --replay JOB.json  runs one captured launch once; the job's module is a cubin. More jobs may follow
+  --compile ...      compiles one text with that NVRTC, if it has that version; options are NVRTC's. Needs no GPU
   --version, --help
 )";
 
@@ -82,7 +85,17 @@ static int replay(const std::vector<std::string> &paths, unsigned index) {
   return 0;
 }
 
+/// `optiml-worker --compile LIBNVRTC VERSION SOURCE CUBIN [OPTION...]`
+static int compile(int argc, char **argv) {
+  if (argc < 6)
+    return failed("--compile wants a library, its version, a source, and where the cubin goes");
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return compileAtRunTime({argv[2], argv[3], argv[4], argv[5], {argv + 6, argv + argc}});
+}
+
 int optiml::gpu::workerProgram(int argc, char **argv) {
+  if (argc > 1 && !strcmp(argv[1], "--compile"))
+    return compile(argc, argv);
   unsigned index = 0;
   std::vector<std::string> jobs;
   for (int i = 1; i < argc; ++i) {

@@ -75,8 +75,8 @@ public:
   void beginNothingAfter(std::chrono::steady_clock::time_point time) override;
   std::map<std::string, Measurement> withdrawn() override;
   /// The search has ended. Waits while variants that may win are verified: until then, or, as long as none stood every
-  /// check, until one does.
-  void close(std::chrono::steady_clock::time_point by);
+  /// check, until one does. One that promises much more than what is verified may go on until `late`.
+  void close(std::chrono::steady_clock::time_point by, std::chrono::steady_clock::time_point late);
   /// The search has ended without a gain: nothing more is verified, and the GPU is free.
   void abandon();
   /// Compilations end when the flag is raised; null: they take the time that they need.

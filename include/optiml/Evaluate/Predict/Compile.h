@@ -3,11 +3,14 @@
 #define OPTIML_EVALUATE_PREDICT_COMPILE_H
 
 #include "optiml/Core/Interfaces.h"
+#include "optiml/Evaluate/Predict/Nvrtc.h"
 #include "optiml/Evaluate/Predict/Ptxas.h"
 #include "optiml/Frontend/CompileOptions.h"
+#include "optiml/Frontend/DeviceText.h"
 #include "optiml/Frontend/Toolchain.h"
 #include "optiml/Support/TempDir.h"
 #include <atomic>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,6 +22,7 @@ struct CompiledText {
   std::string directory; ///< its own, for whoever needs more files of this text
   std::string source, cubin;
   PtxasReport ptxas;
+  double seconds = 0; ///< that it took
   ~CompiledText();
 
   /// The mangled name of a kernel given by its mangled or its plain name; empty when there is none.
@@ -38,6 +42,11 @@ public:
   /// The same text is compiled once. On an Error, `verdict` says which kind: nvcc refuses the text, or took too long.
   llvm::Expected<std::shared_ptr<const CompiledText>> compile(const std::string &text, Verdict &verdict) const;
 
+  /// Of a variant only the new kernels where NVRTC takes them (useDeviceText), else its text.
+  llvm::Expected<std::shared_ptr<const CompiledText>> compile(const Variant &variant, Verdict &verdict) const;
+  /// From now on NVRTC compiles variants of the program that `device` is of, once it makes the same machine code of
+  /// the original's kernels as nvcc has, in less time. That is found out beside what goes on.
+  void useDeviceText(DeviceText device, std::shared_ptr<const CompiledText> original);
   /// The same as PTX.
   llvm::Expected<std::string> ptx(const CompiledText &compiled) const;
   /// Until it is called again, compilations end when this flag is raised too; null: only with that of create().
@@ -46,6 +55,12 @@ public:
 private:
   explicit TextCompiler(TempDir dir) : dir(std::move(dir)) {}
   llvm::Expected<std::shared_ptr<const CompiledText>> compileAnew(const std::string &text, Verdict &verdict) const;
+  /// `alone` by NVRTC, with these instantiations; null when it does not take it. `text`: of the whole variant.
+  std::shared_ptr<const CompiledText> compileAlone(const std::string &alone, const std::string &text,
+                                                   const std::vector<std::string> &kernels) const;
+  llvm::Expected<std::shared_ptr<CompiledText>> begin(const std::string &text, CubinRequest &own) const;
+  bool isNvrtcTrusted() const;
+  Toolchain toolchain;
   TempDir dir;
   CubinRequest request; ///< what all texts have in common
   std::string fileName;
@@ -53,6 +68,12 @@ private:
   mutable std::atomic<unsigned> counter{0};
   mutable std::mutex mutex;
   mutable std::map<std::string, std::shared_ptr<const CompiledText>> done; ///< by the text's hash
+
+  std::optional<Nvrtc> nvrtc; ///< with what follows
+  std::vector<std::string> options;
+  DeviceText device;
+  mutable std::atomic<unsigned> accepted{0}, refused{0}; ///< by NVRTC alone
+  std::shared_future<bool> trusted;                      ///< last, for it uses the others
 };
 
 } // namespace optiml

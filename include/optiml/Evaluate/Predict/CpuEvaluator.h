@@ -18,6 +18,7 @@ struct CpuEvaluatorOptions : PredictorOptions {
   /// Kernels of the performance launches that smaller ones are made of, which must, too, and how long that may take.
   std::vector<SizedKernel> sizedKernels;
   double derivingSeconds = 5;
+  DeviceText device; ///< of the program: what NVRTC compiles; may be empty
 };
 
 class CpuEvaluator : public Evaluator {

@@ -49,6 +49,9 @@ struct CubinResult {
 /// An error means that nvcc could not be run; code that does not compile is an ordinary answer.
 llvm::Expected<CubinResult> compileCubin(const CubinRequest &request);
 
+/// The same by a command that writes the cubin and prints what ptxas reports.
+llvm::Expected<CubinResult> cubinOf(const CubinRequest &request, const std::vector<std::string> &command);
+
 } // namespace optiml
 
 #endif
