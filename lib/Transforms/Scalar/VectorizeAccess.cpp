@@ -4,7 +4,8 @@
 // accesses their neighbouring elements together: `float4`, `int2`, `double2`, `uchar4`; `ushort4` of 16-bit floats. Of
 // elements with one or two bytes, 8 or 16 are words of a `uint2` or `uint4`. A thread may have several elements, as in
 // `rgb[3 * i + 1]`. What is read beside the lane's own element, as `x[i - 1]`, comes from the vector where another lane
-// has it.
+// has it. Of `i / d` and `i % d`, where `d` is a multiple of `width`, all lanes share the quotient: that is known of a
+// constant, and of an argument where the launches that were seen say so, which becomes a condition.
 //
 // Example:
 //   int i = blockIdx.x * 256 + threadIdx.x;     int i = blockIdx.x * 1024 + threadIdx.x * 4;
@@ -152,21 +153,63 @@ private:
     return stepAlongX(model, difference).has_value();
   }
 
-  ExprRef atLane(const ExprRef &e, const ExprRef &lane) const {
-    return rewrite(e, [&](const ExprRef &n) -> ExprRef {
-      if (isBuiltin(n, "globalIdx.x"))
-        return add(n, lane);
-      auto it = n->kind == ExprKind::Var ? indices.find(n->text) : indices.end();
-      return it == indices.end() || it->second == 0 ? nullptr : add(n, mul(lane, intLit(it->second)));
-    });
+  ExprRef atLane(const ExprRef &e, const ExprRef &lane) {
+    if (ExprRef first = quotientOfFirst(e))
+      return e->text == "/" ? first : add(first, lane);
+    if (isBuiltin(e, "globalIdx.x"))
+      return add(e, lane);
+    auto it = e->kind == ExprKind::Var ? indices.find(e->text) : indices.end();
+    if (it != indices.end() && it->second != 0)
+      return add(e, mul(lane, intLit(it->second)));
+    return mapOperands(e, [&](const ExprRef &operand) { return atLane(operand, lane); });
   }
 
-  void atLane(Stmt &s, const ExprRef &lane) const {
+  /// i / d or i % d in lane 0, where i grows by one from each lane to the next and d is a multiple of the width: the
+  /// quotient is that of all lanes, and the remainder grows like i. Null for anything else.
+  ExprRef quotientOfFirst(const ExprRef &e) {
+    if (e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%") || !e->type.isInt())
+      return nullptr;
+    ExprRef first = valueInFirst(e->args[0]);
+    return first && isMultiple(e->args[1]) ? binary(e->text, first, e->args[1], e->type) : nullptr;
+  }
+
+  /// The value in lane 0 of what grows by one from each lane to the next, beginning at a multiple of the width.
+  ExprRef valueInFirst(const ExprRef &e) {
+    if (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4 && e->args[0]->type.isInt()) {
+      ExprRef value = valueInFirst(e->args[0]);
+      return value ? castTo(e->type, value) : nullptr;
+    }
+    if (e->kind == ExprKind::Builtin || e->kind == ExprKind::Var) {
+      const std::optional<int64_t> distance = (model.poly(e) - Poly::atom("globalIdx.x")).constant();
+      if (distance && *distance % width == 0)
+        return e;
+      auto known = firsts.find(e->text);
+      return known == firsts.end() ? nullptr : known->second;
+    }
+    return e->text == "%" ? quotientOfFirst(e) : nullptr;
+  }
+
+  /// It is, or it is in the launches that are known, which is a condition then.
+  bool isMultiple(const ExprRef &divisor) {
+    if (model.varies(divisor) || !model.stable(divisor))
+      return false;
+    const Poly p = model.poly(divisor);
+    if (auto constant = p.constant())
+      return *constant != 0 && *constant % width == 0;
+    auto text = planText(model, p);
+    const std::optional<int64_t> value = text ? state.hints.evaluate(IntExpr::of(*text)) : std::nullopt;
+    if (!value || *value == 0 || *value % width != 0)
+      return false;
+    state.require(*text + " % " + std::to_string(width) + " == 0", "all lanes of a thread have the same quotients");
+    return true;
+  }
+
+  void atLane(Stmt &s, const ExprRef &lane) {
     walk(s, [&](Stmt &t) { ownExprs(t, [&](ExprRef &e) { e = atLane(e, lane); }); });
   }
 
   /// The bounds, for all lanes at once: upper ones for the last lane, lower ones for the first.
-  ExprRef lastLaneGuard() const {
+  ExprRef lastLaneGuard() {
     ExprRef result;
     for (const ExprRef &part : operandsOf(bounds, "&&")) {
       std::vector<Poly> facts;
@@ -233,6 +276,12 @@ private:
     StmtRef main = block(rest);
     splitLists(*main, lists);
     replaceNodes(*main, replacement);
+    walk(*main, [&](Stmt &s) {
+      if (s.kind == StmtKind::Decl && s.expr && s.type.isInt() && s.type.bytes >= s.expr->type.bytes &&
+          model.singleAssignment(s.text) == &s)
+        if (ExprRef first = valueInFirst(s.expr))
+          firsts[s.text] = first;
+    });
     atLane(*main, lane());
     return laneLoop(main->body, FullUnroll);
   }
@@ -312,6 +361,7 @@ private:
   ExprRef bounds;                         ///< conjunction of these
   std::map<std::string, int64_t> indices; ///< integer locals that grow with the lane, by so much
   std::vector<StmtRef> indexDecls;        ///< those in the body
+  std::map<std::string, ExprRef> firsts;  ///< of other locals of the body: valueInFirst()
   std::vector<VectorStream> streams;
   std::vector<std::string> multiples; ///< values that are multiples of the width
   std::string laneName;

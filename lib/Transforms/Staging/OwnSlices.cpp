@@ -88,8 +88,8 @@ llvm::Expected<ExprRef> optiml::holdsForBlock(const KernelModel &model, const st
     }
     auto wide = [&](const Poly &p) {
       return rewrite(polyExpr(model, p), [](const ExprRef &e) -> ExprRef {
-        const bool isName = e->kind == ExprKind::Builtin || e->kind == ExprKind::Var;
-        return isName ? castTo(Type::makeLong(), e) : nullptr;
+        const bool isName = e->kind == ExprKind::Builtin || e->kind == ExprKind::Var || e->kind == ExprKind::Member;
+        return isName && e->type.isInt() ? castTo(Type::makeLong(), e) : nullptr;
       });
     };
     result = logicalAnd(result, binary("<=", wide(left), wide(right)));

@@ -3,12 +3,13 @@
 // RUN: %opt --passes='block-shape[thomas]{x=32,y=1};stage-strips[thomas/k]{tile=8};stage-strips[thomas/k#2]{tile=8}' %s | %check=THOMAS
 // RUN: %opt --passes='block-shape[plane]{x=16,y=4};stage-strips[plane/k]{tile=8}' %s | %check=PLANE
 // RUN: %opt --passes='block-shape[whole]{x=32,y=1};stage-strips[whole/k]{tile=16}' %s | %check=WHOLE
+// RUN: %opt --passes='block-shape[sized]{x=32,y=1};stage-strips[sized/k]{tile=8}' %s | %check=SIZED
 // RUN: %refused --passes='block-shape[columns]{x=64,y=1};stage-strips[columns/k]' %s 2>&1 | %check=COLUMNS
 // RUN: %refused --passes='block-shape[until]{x=64,y=1};stage-strips[until/k]' %s 2>&1 | %check=UNTIL
 // RUN: %refused --passes='block-shape[chosen]{x=64,y=1};stage-strips[chosen/k]' %s 2>&1 | %check=CHOSEN
 // RUN: %refused --passes='block-shape[lengths]{x=64,y=1};stage-strips[lengths/k]' %s 2>&1 | %check=LENGTHS
 // RUN: %refused --passes='block-shape[often]{x=64,y=1};stage-strips[often/t/k]' %s 2>&1 | %check=OFTEN
-// RUN: optiml-opt --emit --passes='block-shape[smooth]{x=64,y=1};stage-strips[smooth/k]{tile=16};block-shape[thomas]{x=32,y=1};stage-strips[thomas/k]{tile=8};stage-strips[thomas/k#2]{tile=8};block-shape[plane]{x=16,y=4};stage-strips[plane/k]{tile=8};block-shape[whole]{x=32,y=1};stage-strips[whole/k]{tile=16}' %s > %t.cu
+// RUN: optiml-opt --emit --passes='block-shape[smooth]{x=64,y=1};stage-strips[smooth/k]{tile=16};block-shape[thomas]{x=32,y=1};stage-strips[thomas/k]{tile=8};stage-strips[thomas/k#2]{tile=8};block-shape[plane]{x=16,y=4};stage-strips[plane/k]{tile=8};block-shape[whole]{x=32,y=1};stage-strips[whole/k]{tile=16};block-shape[sized]{x=32,y=1};stage-strips[sized/k]{tile=8}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: %verify=%t.cu %s -- 150 37 | %check=SAME
 // SAME: the same results
@@ -17,6 +18,7 @@
 // RAN-DAG: thomas: 1 optimized, 0 original launches
 // RAN-DAG: plane: 1 optimized, 0 original launches
 // RAN-DAG: whole: 1 optimized, 0 original launches
+// RAN-DAG: sized: 1 optimized, 0 original launches
 // REQUIRES: optiml-run
 #include <cstdio>
 #include <cstdlib>
@@ -96,6 +98,21 @@ __global__ void whole(const float *x, float *y) {
   y[i] = best;
 }
 
+// SIZED: if ((long long)blockIdx.x * 32 + 32 <= (long long)size.rows) {
+struct Size {
+  int rows, columns;
+};
+__global__ void sized(float *x, Size size) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= size.rows)
+    return;
+  float s = 1;
+  for (int k = 0; k < size.columns; k++) {
+    s = 0.5f * s + x[i * size.columns + k];
+    x[i * size.columns + k] = s;
+  }
+}
+
 // COLUMNS: x is not accessed along a row
 __global__ void columns(float *x, int n, int m) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -166,6 +183,7 @@ int main(int argc, char **argv) {
   thomas<<<(n + 63) / 64, 64>>>(b, u, y, n, m);
   plane<<<dim3((n + 15) / 16, 2), dim3(16, 4)>>>(from, to, n, 5);
   whole<<<2, 32>>>(rows, best);
+  sized<<<(n + 31) / 32, 32>>>(x, Size{n, m});
   cudaDeviceSynchronize();
   double sum = 0;
   for (int i = 0; i < n * m; ++i)
