@@ -19,6 +19,8 @@ static constexpr double traceSeconds = 8, sampleSeconds = 8;
 static constexpr double leastSanitizerSeconds = 2, mostSanitizerSeconds = 60;
 // The final race: so much of the time that is left for settling, and its limits.
 static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
+// Looking for races in one launch of a variant, on the emulator: of the search's time, and its limits.
+static constexpr double racesShare = 0.05, leastRacesSeconds = 0.5, mostRacesSeconds = 2;
 static constexpr size_t shownCandidates = 5; // in the trajectory
 // All of settling, most of which goes on beside the search: what is kept for it, the least, and the most that it has.
 static constexpr double settlingSeconds = 3, leastSettlingSeconds = 1, mostSettlingSeconds = 120;
@@ -58,7 +60,7 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   options.profileSeconds = task.share(preparingShare);
   // The GPU compares every launch; the emulator adds races, bounds and odd sizes where they cost little.
   common.verify.affordableSeconds = 0.5;
-  common.verify.raceSeconds = 2;
+  common.verify.raceSeconds = std::clamp(task.share(racesShare), leastRacesSeconds, mostRacesSeconds);
   common.verify.orders = 1; // another one with made-up inputs, and the GPU's own
   common.verify.comparedElsewhere = true;
   common.verify.jobs = task.jobs();

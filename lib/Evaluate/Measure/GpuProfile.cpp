@@ -52,16 +52,25 @@ bool GpuEvaluator::Impl::profileByNcu(const std::string &cubin, const PlannedLau
 /// Of each kernel the few launches that take most of its time; a profile of hundreds tells no more, and takes seconds.
 CandidateRequest GpuEvaluator::Impl::profiledPart(const CandidateRequest &candidate) const {
   static constexpr unsigned mostOfAKernel = 4;
+  static constexpr double mostOfTheTime = 0.8; // the rest tells little, and each launch takes a tenth of a second
   const std::vector<LaunchImage> &launches = options.common.performance.launches;
   auto order = llvm::to_vector(llvm::make_pointer_range(candidate.launches));
   auto time = [&](const PlannedLaunch *p) { return launches[p->launch].weight * launchSeconds[p->launch]; };
   std::stable_sort(order.begin(), order.end(), [&](auto *a, auto *b) { return time(a) > time(b); });
+  double left = 0;
+  for (const PlannedLaunch *planned : order)
+    left += time(planned);
+  const double enough = (1 - mostOfTheTime) * left;
   std::map<std::string, unsigned> taken;
   CandidateRequest part;
   part.cubin = candidate.cubin;
-  for (const PlannedLaunch *planned : order)
+  for (const PlannedLaunch *planned : order) {
+    if (left <= enough && !part.launches.empty())
+      break;
+    left -= time(planned);
     if (taken[launches[planned->launch].kernel]++ < mostOfAKernel)
       part.launches.push_back(*planned);
+  }
   return part;
 }
 
