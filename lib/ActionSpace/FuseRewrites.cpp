@@ -33,7 +33,7 @@ private:
 
   const LaunchSite &site(unsigned index) const { return host.launches()[index]; }
   llvm::Expected<const KernelState *> stateOf(const LaunchSite &site) const;
-  llvm::Expected<FusionCandidate> fuse(llvm::ArrayRef<unsigned> sites);
+  llvm::Expected<FusionCandidate> fuse(const LaunchRun &run, llvm::ArrayRef<unsigned> sites);
   std::string freshName(const std::vector<KernelRewrite> &parts) const;
   void look(const LaunchRun &run);
 };
@@ -77,7 +77,12 @@ std::string FusionFinder::freshName(const std::vector<KernelRewrite> &parts) con
   return name;
 }
 
-llvm::Expected<FusionCandidate> FusionFinder::fuse(llvm::ArrayRef<unsigned> sites) {
+/// `sites`: of the run, as they follow one another.
+llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::ArrayRef<unsigned> sites) {
+  std::set<std::string> dead;
+  for (const auto &[name, last] : run.lastUses)
+    if (last < site(sites.back()).end)
+      dead.insert(name);
   FusionCandidate candidate;
   Fusion &fusion = candidate.fusion;
   std::vector<KernelPart> parts;
@@ -85,7 +90,7 @@ llvm::Expected<FusionCandidate> FusionFinder::fuse(llvm::ArrayRef<unsigned> site
     auto state = stateOf(site(index));
     if (!state)
       return state.takeError();
-    parts.push_back({(*state)->original.get(), site(index).arguments});
+    parts.push_back({(*state)->original.get(), site(index).arguments, dead});
     candidate.parts.push_back(**state);
     fusion.parts.push_back((*state)->rewrite);
     fusion.launches.push_back(site(index).begin);
@@ -123,7 +128,7 @@ void FusionFinder::look(const LaunchRun &run) {
     std::optional<FusionCandidate> best;
     size_t count = 2;
     for (; count <= std::min(sites.size(), mostParts); ++count) {
-      auto fusion = fuse(sites.take_front(count));
+      auto fusion = fuse(run, sites.take_front(count));
       if (!fusion) {
         found.notes.push_back(llvm::formatv("line {0}: the launch is not fused with what stands before it: {1}",
                                             site(sites[count - 1]).line, llvm::toString(fusion.takeError())));

@@ -9,6 +9,7 @@
 #include "BetweenLaunches.h"
 #include "optiml/Support/Words.h"
 #include "clang/AST/Attr.h"
+#include "clang/AST/ParentMapContext.h"
 #include "clang/Basic/SourceManager.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -63,6 +64,39 @@ bool optiml::asksForError(const Expr *condition) {
     return (isErrorCode(a->getType()) && isSuccess(b)) || (isErrorCode(b->getType()) && isSuccess(a));
   }
   return isErrorCode(condition->getType()); // if (status)
+}
+
+llvm::StringRef optiml::useOfPointer(ASTContext &ast, const DeclRefExpr &ref) {
+  static const std::set<llvm::StringRef> takers =
+      words("cudaMemcpy cudaMemcpyAsync cudaMemset cudaMemsetAsync cudaFree cudaFreeAsync");
+  auto up = [&](const Stmt *s) {
+    auto parents = ast.getParents(*s);
+    return parents.size() == 1 ? parents[0].get<Stmt>() : nullptr;
+  };
+  const Stmt *parent = up(&ref);
+  bool address = false;
+  for (; parent; parent = up(parent)) {
+    const auto *op = dyn_cast<UnaryOperator>(parent);
+    if (op && op->getOpcode() == UO_AddrOf)
+      address = true;
+    else if (!isa<CastExpr, ParenExpr>(parent))
+      break;
+  }
+  const auto *call = dyn_cast_or_null<CallExpr>(parent);
+  if (!call || (isa<CUDAKernelCallExpr>(call) && !address))
+    return call ? "launch" : "";
+  const FunctionDecl *fn = call->getDirectCallee();
+  llvm::StringRef name = fn && fn->getDeclName().isIdentifier() ? fn->getName() : "";
+  const bool good = address ? name == "cudaMalloc" || name == "cudaMallocAsync" : takers.count(name) != 0;
+  return good ? name : "";
+}
+
+bool optiml::isInLoop(ASTContext &ast, const Stmt *s) {
+  for (auto parents = ast.getParents(*s); !parents.empty(); parents = ast.getParents(parents[0]))
+    if (parents.size() != 1 || parents[0].get<ForStmt>() || parents[0].get<WhileStmt>() || parents[0].get<DoStmt>() ||
+        parents[0].get<CXXForRangeStmt>() || parents[0].get<LambdaExpr>())
+      return true;
+  return false;
 }
 
 bool BetweenLaunches::refuse(const Stmt *s, const std::string &why) {

@@ -13,6 +13,13 @@ namespace optiml {
 /// Compares an error code with cudaSuccess: what hangs on it only runs after an error.
 bool asksForError(const clang::Expr *condition);
 
+/// The function that gets the pointer variable's value, or to allocate its address, and keeps no copy of it; "launch"
+/// of a kernel. Empty: something else is done with it.
+llvm::StringRef useOfPointer(clang::ASTContext &ast, const clang::DeclRefExpr &ref);
+
+/// Within a loop, where what comes before may come after, or a lambda.
+bool isInLoop(clang::ASTContext &ast, const clang::Stmt *s);
+
 /// Whether launches before a statement may be put off until after it: it neither sees nor changes what kernels work on.
 class BetweenLaunches {
 public:

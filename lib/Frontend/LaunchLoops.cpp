@@ -39,23 +39,9 @@ public:
       return true;
     bool after =
         sm.isBeforeInTranslationUnit(sm.getExpansionLoc(loop.getEndLoc()), sm.getExpansionLoc(ref->getBeginLoc()));
-    const Stmt *use = ref, *parent = up(use);
-    bool address = false;
-    while (parent && (isa<CastExpr, ParenExpr>(parent) ||
-                      (isa<UnaryOperator>(parent) && cast<UnaryOperator>(parent)->getOpcode() == UO_AddrOf))) {
-      address |= isa<UnaryOperator>(parent);
-      use = parent;
-      parent = up(parent);
-    }
-    auto *call = dyn_cast_or_null<CallExpr>(parent);
-    const FunctionDecl *fn = call ? call->getDirectCallee() : nullptr;
-    llvm::StringRef name = fn && fn->getDeclName().isIdentifier() ? fn->getName() : "";
-    bool good = address ? name == "cudaMalloc" || name == "cudaMallocAsync"
-                        : (call && isa<CUDAKernelCallExpr>(call)) || name == "cudaMemcpy" ||
-                              name == "cudaMemcpyAsync" || name == "cudaMemset" || name == "cudaMemsetAsync" ||
-                              name == "cudaFree" || name == "cudaFreeAsync";
-    known &= good;
-    if (after && !name.starts_with("cudaFree"))
+    const llvm::StringRef taker = useOfPointer(ast, *ref);
+    known &= !taker.empty();
+    if (after && !taker.starts_with("cudaFree"))
       living.insert(v->getNameAsString());
     return true;
   }
@@ -146,7 +132,7 @@ private:
     loop.begin = sm.getFileOffset(s->getBeginLoc());
     std::vector<const CUDAKernelCallExpr *> found;
     if (BetweenLaunches(sm, loop.refused, found).stmt(s) && function && function->doesThisDeclarationHaveABody() &&
-        !inLoop(s)) {
+        !isInLoop(ast, s)) {
       PointerUses uses(*function, *s, ast);
       loop.pointersKnown = uses.known && !uses.escaped;
       loop.living.assign(uses.living.begin(), uses.living.end());
@@ -181,15 +167,6 @@ private:
     }
     loops.push_back(std::move(loop));
     return true;
-  }
-
-  /// Within another loop what comes before may come after.
-  bool inLoop(const Stmt *s) const {
-    for (auto parents = ast.getParents(*s); !parents.empty(); parents = ast.getParents(parents[0]))
-      if (parents.size() != 1 || parents[0].get<ForStmt>() || parents[0].get<WhileStmt>() || parents[0].get<DoStmt>() ||
-          parents[0].get<CXXForRangeStmt>() || parents[0].get<LambdaExpr>())
-        return true;
-    return false;
   }
 
   const Program &host;

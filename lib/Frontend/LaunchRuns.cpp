@@ -11,9 +11,62 @@ using namespace clang;
 
 namespace {
 
+/// Where the local variables of a function that hold memory of their own are used last (LaunchRun::lastUses).
+class LastUses : public DynamicRecursiveASTVisitor {
+public:
+  LastUses(const FunctionDecl &fn, ASTContext &ast) : ast(ast), sm(ast.getSourceManager()) {
+    TraverseStmt(fn.getBody());
+  }
+  std::map<std::string, unsigned> known() const {
+    std::map<std::string, unsigned> result;
+    std::map<std::string, unsigned> named;
+    for (const auto &[v, use] : uses)
+      ++named[v->getNameAsString()];
+    for (const auto &[v, use] : uses)
+      if (use.known && use.allocated && named[v->getNameAsString()] == 1)
+        result[v->getNameAsString()] = use.last;
+    return result;
+  }
+
+  bool VisitVarDecl(VarDecl *v) override { // whoever made the pointer may have kept it
+    if (v->getInit() && v->getType()->isPointerType())
+      uses[v].known &=
+          v->getInit()->isNullPointerConstant(ast, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull;
+    return true;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr *ref) override {
+    auto *v = dyn_cast<VarDecl>(ref->getDecl());
+    if (!v || !v->getType()->isPointerType())
+      return true;
+    Use &use = uses[v];
+    const llvm::StringRef taker = useOfPointer(ast, *ref);
+    use.known &= !taker.empty() && v->hasLocalStorage() && !isa<ParmVarDecl>(v);
+    use.allocated |= taker.starts_with("cudaMalloc");
+    if (!taker.starts_with("cudaFree"))
+      use.last = std::max(use.last, sm.getFileOffset(sm.getExpansionRange(ref->getLocation()).getEnd()));
+    return true;
+  }
+  bool VisitLambdaExpr(LambdaExpr *lambda) override { // it may run at another time
+    for (const LambdaCapture &capture : lambda->captures())
+      if (capture.capturesVariable())
+        if (auto *v = dyn_cast<VarDecl>(capture.getCapturedVar()))
+          uses[v].known = false;
+    return true;
+  }
+
+private:
+  struct Use {
+    bool known = true, allocated = false;
+    unsigned last = 0;
+  };
+  ASTContext &ast;
+  const SourceManager &sm;
+  std::map<const VarDecl *, Use> uses;
+};
+
 class RunFinder : public DynamicRecursiveASTVisitor {
 public:
-  RunFinder(const Program &host, FoundRuns &found) : sm(host.ast().getSourceManager()), found(found) {
+  RunFinder(const Program &host, FoundRuns &found) : ast(host.ast()), sm(ast.getSourceManager()), found(found) {
     std::set<unsigned> several; // the launches of a template's instantiations stand at one place
     for (unsigned i = 0; i < host.launches().size(); ++i) {
       const LaunchSite &site = host.launches()[i];
@@ -25,8 +78,12 @@ public:
   }
 
   bool TraverseFunctionDecl(FunctionDecl *fn) override {
-    return fn->isDependentContext() || (fn->hasBody() && hasLabel(fn->getBody())) ||
-           DynamicRecursiveASTVisitor::TraverseFunctionDecl(fn);
+    if (fn->isDependentContext() || (fn->hasBody() && hasLabel(fn->getBody())))
+      return true;
+    const FunctionDecl *before = std::exchange(function, fn);
+    const bool result = DynamicRecursiveASTVisitor::TraverseFunctionDecl(fn);
+    function = before;
+    return result;
   }
 
   bool VisitCompoundStmt(CompoundStmt *block) override {
@@ -34,6 +91,7 @@ public:
     if (llvm::any_of(block->body(), [](const Stmt *s) { return isa<SwitchCase, LabelStmt>(s); }))
       return true;
     LaunchRun run;
+    within = block;
     std::string refused;
     bool waited = false; // since the run's first launch
     for (const Stmt *s : block->body()) {
@@ -73,17 +131,23 @@ public:
   }
 
 private:
+  ASTContext &ast;
   const SourceManager &sm;
   FoundRuns &found;
   std::map<unsigned, unsigned> sites; ///< by LaunchSite::begin
+  const FunctionDecl *function = nullptr;
+  const Stmt *within = nullptr; ///< the block that is looked at
 
   std::string line(const Stmt *s) const {
     return llvm::formatv("line {0}: ", sm.getPresumedLoc(sm.getExpansionLoc(s->getBeginLoc())).getLine());
   }
   void end(LaunchRun &run) {
-    if (run.sites.size() > 1)
-      found.runs.push_back(run);
-    run.sites.clear();
+    if (run.sites.size() > 1) {
+      if (function && function->doesThisDeclarationHaveABody() && !isInLoop(ast, within))
+        run.lastUses = LastUses(*function, ast).known();
+      found.runs.push_back(std::move(run));
+    }
+    run = {};
   }
   /// The launch that the statement is.
   const unsigned *launchAt(const Stmt *s) const {

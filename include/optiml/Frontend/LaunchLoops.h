@@ -9,6 +9,7 @@
 #define OPTIML_FRONTEND_LAUNCHLOOPS_H
 
 #include "optiml/Frontend/Program.h"
+#include <map>
 
 namespace optiml {
 
@@ -35,6 +36,9 @@ std::vector<LaunchLoop> findLaunchLoops(const Program &host);
 /// Two launches or more, each a statement of its own in the same block. Indices into Program::launches().
 struct LaunchRun {
   std::vector<unsigned> sites;
+  /// Of the function's own variables with memory from cudaMalloc, of which nothing keeps a copy: where the file uses
+  /// them last, other than to free them (byte offsets). After that nothing looks at the memory. Empty within a loop.
+  std::map<std::string, unsigned> lastUses;
 };
 
 struct FoundRuns {

@@ -18,6 +18,8 @@ struct KernelPart {
   /// Arguments of its launch as written, one for each parameter. Equal texts are taken for equal values, which has to
   /// be tested at run time.
   std::vector<std::string> arguments;
+  /// Those that point to memory at which nothing looks after the launches: what is stored there need not be.
+  std::set<std::string> dead;
 };
 
 struct FusedLaunches {

@@ -6,8 +6,11 @@
 // When that statement is a store to just this element, and nothing that may read it stands between, the first store
 // goes.
 //
+// Where nothing looks at the array after the launch, the last store goes, too.
+//
 //===----------------------------------------------------------------------===//
 #include "FuseKernels.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
@@ -145,3 +148,51 @@ void Forwarder::forward(std::vector<StmtRef> &list, size_t at) {
 }
 
 void optiml::forwardStores(Kernel &kernel, const ArrayPairs &disjoint) { Forwarder(kernel, disjoint).run(); }
+
+namespace {
+
+/// `array[index] = value` as a statement, with nothing else to it.
+bool isPlainStore(const Stmt &s, const std::string &array) {
+  if (s.kind != StmtKind::Expr || s.expr->kind != ExprKind::Assign || s.expr->text != "=")
+    return false;
+  const ExprRef &target = s.expr->args[0];
+  return target->kind == ExprKind::Subscript && isVar(target->args[0], array) && !target->type.isVolatile &&
+         !hasEffects(target->args[1]) && !hasEffects(s.expr->args[1]);
+}
+
+/// Every mention of the array but plain stores to it comes before these, and none is in a loop, which could come back.
+bool isStoredLast(const Kernel &kernel, const std::string &array) {
+  bool stored = false, good = true;
+  std::function<void(Stmt &, bool)> visit = [&](Stmt &s, bool inLoop) {
+    auto mentioned = [&](const ExprRef &e) { return e && mentions(e, array); };
+    bool mentionsIt = llvm::is_contained(s.names, array);
+    if (isPlainStore(s, array)) {
+      mentionsIt |= mentioned(s.expr->args[0]->args[1]) || mentioned(s.expr->args[1]);
+      good &= !mentionsIt || (!stored && !inLoop);
+      stored = true;
+    } else {
+      ownExprs(s, [&](ExprRef &e) { mentionsIt |= mentioned(e); });
+      good &= !mentionsIt || (!stored && !inLoop);
+    }
+    if (s.init)
+      visit(*s.init, inLoop || isLoop(s));
+    for (const StmtRef &child : s.body)
+      visit(*child, inLoop || isLoop(s));
+  };
+  visit(*kernel.body, false);
+  return stored && good;
+}
+
+} // namespace
+
+std::vector<std::string> optiml::dropDeadStores(Kernel &kernel, const std::set<std::string> &dead) {
+  std::vector<std::string> dropped;
+  for (const Param &param : kernel.params)
+    if (dead.count(param.name) && isStoredLast(kernel, param.name)) {
+      forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
+        std::erase_if(list, [&](const StmtRef &s) { return isPlainStore(*s, param.name); });
+      });
+      dropped.push_back(param.name);
+    }
+  return dropped;
+}

@@ -19,12 +19,14 @@
 //     }
 //   }
 //
-// Legal: three things are asked, each where it can be answered.
+// Legal: these things are asked, each where it can be answered.
 //  - Of the host's source: two to eight launches are statements of their own in one block. Between them stands only
 //    what may stand between the launches of a loop (see `launch-loop`), and nothing leaves the block except after an
 //    error.
 //  - Of the kernels: an element that one kernel writes and another reads or writes belongs to the same thread in both.
 //    Elements that neither writes may be read anywhere.
+//  - Of the host's source again: where all that the function does with a buffer of its own (cudaMalloc) is seen, and
+//    nothing looks at it after the launches, what only they read of it is not stored. Not within loops.
 //  - Of the running program: grid, block and stream are equal, and there is no dynamic shared memory. Parameters whose
 //    arguments are spelled alike are equal, and so are the bounds of guards that became one. Arrays of which one is
 //    written do not overlap. Otherwise the launches take place as they are.
@@ -40,6 +42,7 @@
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/Jumps.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace optiml;
 
@@ -113,6 +116,9 @@ public:
       return e;
     if (llvm::Error e = rename(*part, given.arguments))
       return e;
+    for (size_t i = 0; i < given.arguments.size(); ++i)
+      if (given.dead.count(given.arguments[i]))
+        dead.insert(names.back()[i]);
     mentioned.merge(allNames(*part));
     parts.push_back(part);
     return llvm::Error::success();
@@ -188,6 +194,7 @@ public:
     mergeLoops(*forwarded, strides,
                [&](const std::string &a, const std::string &b) { return disjoint.count(std::minmax(a, b)) != 0; });
     forwardStores(*forwarded, disjoint);
+    const std::vector<std::string> left = dropDeadStores(*forwarded, dead);
     showStrides(*forwarded, strides);
     removeUnused(*forwarded);
     auto original = fused->clone();
@@ -196,6 +203,9 @@ public:
     result.state.tree = forwarded;
     result.kernel.name = fused->name;
     result.kernel.text = print(*forwarded);
+    if (!left.empty())
+      result.kernel.text = "// Nothing looks at " + llvm::join(left, ", ") +
+                           " after the launches: what they would hold is not stored.\n" + result.kernel.text;
     result.kernel.parameters = parametersOf(*forwarded);
     result.kernel.conditions = result.state.rewrite.conditions;
     return std::move(result);
@@ -216,6 +226,7 @@ private:
   std::vector<Condition> conditions;
   StrideLoops strides;
   std::set<std::string> declared; ///< parameters and locals
+  std::set<std::string> dead;     ///< parameters whose memory is not looked at again
   std::set<const Stmt *> plain;   ///< declarations of values that depend on arguments and indices alone
 
   /// Gives what the part declares names that nothing else in the fused kernel has.

@@ -64,6 +64,9 @@ unsigned mergeLoops(Kernel &kernel, const StrideLoops &strides, AreApart apart);
 /// A value that is stored and then loaded again by the same thread is kept in a local variable; a store that a later
 /// one to the same place overwrites is left out.
 void forwardStores(Kernel &kernel, const ArrayPairs &disjoint);
+/// Leaves out stores to arrays at which nothing looks after the launch, where no thread loads what another statement
+/// has stored. The arrays that are not stored to any more, in order.
+std::vector<std::string> dropDeadStores(Kernel &kernel, const std::set<std::string> &dead);
 
 } // namespace optiml
 
