@@ -2,6 +2,7 @@
 #include "BetweenLaunches.h"
 #include "optiml/Frontend/LaunchLoops.h"
 #include "clang/AST/DynamicRecursiveASTVisitor.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
 #include <set>
@@ -10,6 +11,28 @@ using namespace optiml;
 using namespace clang;
 
 namespace {
+
+bool holdsPointers(QualType type) {
+  type = type.getCanonicalType();
+  if (const auto *array = dyn_cast<ArrayType>(type))
+    return holdsPointers(array->getElementType());
+  const auto *record = type->getAsCXXRecordDecl();
+  return type->isPointerType() ||
+         (record && record->getDefinition() && llvm::any_of(record->getDefinition()->fields(), [](const FieldDecl *f) {
+            return holdsPointers(f->getType());
+          }));
+}
+
+/// Through an argument of the type a kernel may store a pointer that it was given.
+bool mayKeepPointers(QualType type) {
+  type = type.getCanonicalType();
+  if (type->isPointerType())
+    return !type->getPointeeType().isConstQualified() && holdsPointers(type->getPointeeType());
+  const auto *record = type->getAsCXXRecordDecl();
+  return record && record->getDefinition() && llvm::any_of(record->getDefinition()->fields(), [](const FieldDecl *f) {
+           return mayKeepPointers(f->getType());
+         });
+}
 
 /// Where the local variables of a function that hold memory of their own are used last (LaunchRun::lastUses).
 class LastUses : public DynamicRecursiveASTVisitor {
@@ -46,6 +69,17 @@ public:
       use.last = std::max(use.last, sm.getFileOffset(sm.getExpansionRange(ref->getLocation()).getEnd()));
     return true;
   }
+  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *launch) override {
+    const FunctionDecl *kernel = launch->getDirectCallee();
+    if (kernel &&
+        llvm::none_of(kernel->parameters(), [](const ParmVarDecl *p) { return mayKeepPointers(p->getType()); }))
+      return true;
+    for (const Expr *argument : launch->arguments())
+      if (const auto *ref = dyn_cast<DeclRefExpr>(argument->IgnoreParenImpCasts()))
+        if (const auto *v = dyn_cast<VarDecl>(ref->getDecl()))
+          uses[v].known = false;
+    return true;
+  }
   bool VisitLambdaExpr(LambdaExpr *lambda) override { // it may run at another time
     for (const LambdaCapture &capture : lambda->captures())
       if (capture.capturesVariable())
@@ -66,7 +100,10 @@ private:
 
 class RunFinder : public DynamicRecursiveASTVisitor {
 public:
-  RunFinder(const Program &host, FoundRuns &found) : ast(host.ast()), sm(ast.getSourceManager()), found(found) {
+  RunFinder(const Program &host, FoundRuns &found)
+      : ast(host.ast()), sm(ast.getSourceManager()), found(found),
+        hasDevicePointers(llvm::any_of(
+            host.variables(), [](const DeviceVariable &v) { return llvm::StringRef(v.element).contains('*'); })) {
     std::set<unsigned> several; // the launches of a template's instantiations stand at one place
     for (unsigned i = 0; i < host.launches().size(); ++i) {
       const LaunchSite &site = host.launches()[i];
@@ -135,6 +172,7 @@ private:
   const SourceManager &sm;
   FoundRuns &found;
   std::map<unsigned, unsigned> sites; ///< by LaunchSite::begin
+  const bool hasDevicePointers;       ///< __device__ variables may hold pointers
   const FunctionDecl *function = nullptr;
   const Stmt *within = nullptr; ///< the block that is looked at
 
@@ -143,7 +181,7 @@ private:
   }
   void end(LaunchRun &run) {
     if (run.sites.size() > 1) {
-      if (function && function->doesThisDeclarationHaveABody() && !isInLoop(ast, within))
+      if (function && function->doesThisDeclarationHaveABody() && !hasDevicePointers && !isInLoop(ast, within))
         run.lastUses = LastUses(*function, ast).known();
       found.runs.push_back(std::move(run));
     }

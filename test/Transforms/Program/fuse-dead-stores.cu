@@ -23,6 +23,10 @@
 // CHECK-NEXT: __global__ void {{.*}}shift_square_fused{{[0-9]*}}(
 // CHECK: x[i] =
 // CHECK-NOT: out[i] =
+// CHECK: // Nothing looks at out after
+// CHECK-NEXT: __global__ void {{.*}}shift_square_fused{{[0-9]*}}(
+// CHECK: x[i] =
+// CHECK-NOT: out[i] =
 // CHECK: // Nothing looks at x, out after the launches: what they would hold is not stored.
 // CHECK-NEXT: __global__ void {{.*}}shift_square_sum_fused{{[0-9]*}}(
 // CHECK-NOT: x[i] =
@@ -130,6 +134,32 @@ static void given(float *x, const std::vector<float> &start) {
   square<<<blocks, 128>>>(x, result, n);
 }
 
+// A kernel keeps the pointer in memory, where another one finds it.
+__global__ void keep(float **table, float *x) { table[0] = x; }
+__global__ void follow(float **table, float *to, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    to[i] = table[0][i];
+}
+static void kept(const std::vector<float> &start, std::vector<float> &end) {
+  float *x, *by, *result, *seen, **table;
+  cudaMalloc(&x, bytes);
+  cudaMalloc(&by, bytes);
+  cudaMalloc(&result, bytes);
+  cudaMalloc(&seen, bytes);
+  cudaMalloc(&table, sizeof(float *));
+  cudaMemcpy(x, start.data(), bytes, cudaMemcpyHostToDevice);
+  cudaMemcpy(by, start.data(), bytes, cudaMemcpyHostToDevice);
+  keep<<<1, 1>>>(table, x);
+  cudaDeviceSynchronize();
+  cudaMemset(result, 0, bytes);
+  shift<<<blocks, 128>>>(x, by, n);
+  square<<<blocks, 128>>>(x, result, n);
+  cudaMemset(by, 0, bytes);
+  follow<<<blocks, 128>>>(table, seen, n);
+  cudaMemcpy(end.data(), seen, bytes, cudaMemcpyDeviceToHost);
+}
+
 // A lambda has it.
 static void captured(const std::vector<float> &start, std::vector<float> &end) {
   float *x, *by, *result;
@@ -155,7 +185,7 @@ int main() {
   std::vector<float> start(n), end(n);
   for (int i = 0; i < n; ++i)
     start[i] = float(i % 17) / 4;
-  for (auto *run : {whole, looked, copied, again, captured}) {
+  for (auto *run : {whole, looked, copied, again, kept, captured}) {
     run(start, end);
     print(end);
   }
