@@ -1,7 +1,7 @@
 // privatize-atomic where the block has several axes.
 // RUN: %opt --passes='block-shape[norm]{x=32,y=8};coarsen[norm]{style=strided,x=1,y=4};privatize-atomic[norm:sum];block-shape[levels]{x=16,y=4};privatize-atomic[levels:bins]{bins=64};block-shape[most]{x=8,y=4,z=2};privatize-atomic[most:high]' %s | FileCheck %s
 // RUN: optiml-opt --emit --passes='block-shape[norm]{x=32,y=8};coarsen[norm]{style=strided,x=1,y=4};privatize-atomic[norm:sum];block-shape[levels]{x=16,y=4};privatize-atomic[levels:bins]{bins=64};block-shape[most]{x=8,y=4,z=2};privatize-atomic[most:high]' %s > %t.cu
-// RUN: %verify=%t.cu %s -- 131 45 | %check=SAME
+// RUN: timeout 600 optiml-run --coverage=15 --verify=%t.cu %s -- 131 45 | %check=SAME
 // RUN: %refused --passes='block-shape[norm]{x=8,y=2};privatize-atomic[norm:sum]' %s 2>&1 | %check=WARPS
 // SAME: the same results
 // WARPS: a block of 8x2x1 threads holds no whole warps

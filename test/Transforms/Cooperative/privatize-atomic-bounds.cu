@@ -13,7 +13,7 @@
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 500 20 2>&1 | %check=RAN
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 500 65 2>&1 | %check=MANY
 // RUN: optiml-run --coverage=15 --verify=%t.cu %s -- 500 20 | %check=SAME
-// RUN: %verify=%t.cu %s -- 333 70 | %check=SAME
+// RUN: timeout 600 optiml-run --coverage=15 --verify=%t.cu %s -- 333 70 | %check=SAME
 // RAN-DAG: nearest: 1 optimized
 // MANY-DAG: nearest: 0 optimized
 // SAME: the same results
