@@ -41,6 +41,12 @@ bool isOfCuda(llvm::StringRef file) {
   return false;
 }
 
+/// What a template is of; any other declaration itself.
+const Decl *writtenOf(const Decl *decl) {
+  const auto *made = dyn_cast<TemplateDecl>(decl);
+  return made && made->getTemplatedDecl() ? made->getTemplatedDecl() : decl;
+}
+
 bool runsOnDevice(const FunctionDecl &fn) {
   return fn.hasAttr<CUDADeviceAttr>() || fn.hasAttr<CUDAGlobalAttr>() || fn.isConstexpr();
 }
@@ -58,11 +64,7 @@ public:
       TraverseDecl(const_cast<Decl *>(next));
     }
   }
-  bool has(const Decl *decl) const {
-    if (const auto *made = dyn_cast<TemplateDecl>(decl); made && made->getTemplatedDecl())
-      return needed.count(decl) || needed.count(made->getTemplatedDecl());
-    return needed.count(decl);
-  }
+  bool has(const Decl *decl) const { return needed.count(decl) || needed.count(writtenOf(decl)); }
   /// Files of declarations that are used and stand elsewhere.
   const std::set<std::string> &files() const { return otherFiles; }
 
@@ -98,8 +100,7 @@ private:
       needed.insert(shadow->getIntroducer());
       return need(shadow->getTargetDecl());
     }
-    if (const auto *made = dyn_cast<TemplateDecl>(decl); made && made->getTemplatedDecl())
-      decl = made->getTemplatedDecl();
+    decl = writtenOf(decl);
     if (!needed.insert(decl).second)
       return true;
     if (const auto *fn = dyn_cast<FunctionDecl>(decl)) {
@@ -127,8 +128,15 @@ private:
     SourceLocation place = sm.getExpansionLoc(decl->getLocation());
     if (sm.isInMainFile(place))
       wait(decl);
-    else if (!sm.isInSystemHeader(place) || isOfCuda(sm.getFilename(place)))
+    else if (!sm.isInSystemHeader(place) || isInCuda(sm.getFileID(place)))
       addFile(place);
+  }
+  /// Looks at the disk once a file.
+  bool isInCuda(FileID file) {
+    auto [known, isNew] = ofCuda.try_emplace(file, false);
+    if (isNew)
+      known->second = isOfCuda(sm.getFilename(sm.getLocForStartOfFile(file)));
+    return known->second;
   }
   /// Where it is declared, and the files that include that.
   void addFile(SourceLocation place) {
@@ -144,6 +152,7 @@ private:
   std::set<const Decl *> needed, taken;
   std::vector<const Decl *> waiting;
   std::set<std::string> otherFiles;
+  std::map<FileID, bool> ofCuda;
 };
 
 } // namespace
@@ -187,9 +196,7 @@ private:
   /// Behind the semicolon that follows, if one does; nullopt where something else of the same declaration follows.
   std::optional<unsigned> endOf(const Decl &decl) const {
     SourceLocation last = endOf(decl.getEndLoc());
-    const auto *made = dyn_cast<TemplateDecl>(&decl);
-    const Decl &written = made && made->getTemplatedDecl() ? *made->getTemplatedDecl() : decl;
-    const auto *fn = dyn_cast<FunctionDecl>(&written);
+    const auto *fn = dyn_cast<FunctionDecl>(writtenOf(&decl));
     if (fn && fn->doesThisDeclarationHaveABody())
       return offsetAfter(last);
     std::optional<Token> next = Lexer::findNextToken(last, sm, ast.getLangOpts());
@@ -277,9 +284,7 @@ private:
 
   /// Of host functions within classes, from where a ; does in their place.
   void addHostBodies(const Decl &decl, std::vector<std::pair<unsigned, unsigned>> &bodies) const {
-    const Decl *written = &decl;
-    if (const auto *made = dyn_cast<TemplateDecl>(written); made && made->getTemplatedDecl())
-      written = made->getTemplatedDecl();
+    const Decl *written = writtenOf(&decl);
     if (const auto *record = dyn_cast<CXXRecordDecl>(written)) {
       for (const Decl *member : record->decls())
         if (!member->isImplicit())

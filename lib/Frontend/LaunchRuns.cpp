@@ -12,15 +12,19 @@ using namespace clang;
 
 namespace {
 
+/// Of a class: a field or a base for whose type `is` holds.
+bool anyPart(QualType type, bool (*is)(QualType)) {
+  const auto *record = type->getAsCXXRecordDecl();
+  record = record ? record->getDefinition() : nullptr;
+  return record && (llvm::any_of(record->fields(), [&](const FieldDecl *f) { return is(f->getType()); }) ||
+                    llvm::any_of(record->bases(), [&](const CXXBaseSpecifier &b) { return is(b.getType()); }));
+}
+
 bool holdsPointers(QualType type) {
   type = type.getCanonicalType();
   if (const auto *array = dyn_cast<ArrayType>(type))
     return holdsPointers(array->getElementType());
-  const auto *record = type->getAsCXXRecordDecl();
-  return type->isPointerType() ||
-         (record && record->getDefinition() && llvm::any_of(record->getDefinition()->fields(), [](const FieldDecl *f) {
-            return holdsPointers(f->getType());
-          }));
+  return type->isPointerType() || anyPart(type, holdsPointers);
 }
 
 /// Through an argument of the type a kernel may store a pointer that it was given.
@@ -28,10 +32,7 @@ bool mayKeepPointers(QualType type) {
   type = type.getCanonicalType();
   if (type->isPointerType())
     return !type->getPointeeType().isConstQualified() && holdsPointers(type->getPointeeType());
-  const auto *record = type->getAsCXXRecordDecl();
-  return record && record->getDefinition() && llvm::any_of(record->getDefinition()->fields(), [](const FieldDecl *f) {
-           return mayKeepPointers(f->getType());
-         });
+  return anyPart(type, mayKeepPointers);
 }
 
 /// Where the local variables of a function that hold memory of their own are used last (LaunchRun::lastUses).

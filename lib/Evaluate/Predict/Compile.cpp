@@ -142,7 +142,8 @@ void TextCompiler::useDeviceText(DeviceText text, std::shared_ptr<const Compiled
   device = std::move(text);
   trusted =
       std::async(std::launch::async, [this, original = std::move(original)] {
-        auto alone = compileAlone(device.whole(), device.whole(), device.instantiations());
+        const std::string whole = device.whole();
+        auto alone = compileAlone(whole, whole, device.instantiations());
         return alone && alone->seconds < worthNvrtc * original->seconds && haveLikeCode(alone->cubin, original->cubin);
       }).share();
 }
