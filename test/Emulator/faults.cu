@@ -9,6 +9,7 @@
 // RUN: not %t.bounds 5 2>&1 | %check=ASSERT
 // RUN: not %t.verify 6 2>&1 | %check=RACE
 // RUN: not %t.verify 7 2>&1 | %check=UNINITIALIZED
+// RUN: not %t.bounds 8 2>&1 | %check=WILD
 // RUN: rm %t.bounds %t.verify
 #include <cassert>
 #include <cstdio>
@@ -29,6 +30,7 @@
 // RACE: kernel: bad
 // UNINITIALIZED: optiml: error: {{.*}}nothing has written
 // UNINITIALIZED: kernel: bad
+// WILD: optiml: error: {{.*}}out-of-bounds store of 4 bytes
 __global__ void bad(float *x, int n, int what) {
   __shared__ float s[32];
   int t = threadIdx.x;
@@ -55,11 +57,15 @@ __global__ void bad(float *x, int n, int what) {
   __shared__ float u[32];
   if (what == 7)
     x[t] = u[t]; // UNINITIALIZED: faults.cu:[[#@LINE]]
+  if (what == 8)
+    x[1000 * 1000 + t] = 1; // WILD: faults.cu:[[#@LINE]]
+  // WILD: past the end of the 256-byte allocation
 }
 
 int main(int, char **argv) {
-  float *x;
+  float *x, *neighbour;
   cudaMalloc(&x, 64 * sizeof(float));
+  cudaMalloc(&neighbour, 2000 * 1000 * sizeof(float)); // that a wild index of x does not reach
   bad<<<dim3(2), 32>>>(x, 64, atoi(argv[1]));
   printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize())); // FINE: no error
 }

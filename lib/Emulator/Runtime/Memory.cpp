@@ -14,6 +14,10 @@ using namespace optiml::emu;
 static constexpr uint64_t preferredBase = 0x200000000000;
 static constexpr uint64_t arenaBytes = uint64_t(8) << 40;
 static constexpr uint64_t commitStep = uint64_t(4) << 20;
+// A wild index of one buffer must not end in another, where no check could tell. Allocations lie this far apart, the
+// first ones at least: each costs two mappings, of which Linux gives a process 65,530.
+static constexpr uint64_t farApart = uint64_t(1) << 30;
+static constexpr unsigned mostFarApart = 1024;
 
 static uint64_t pageDown(uint64_t a) { return a & ~uint64_t(4095); }
 static uint64_t pageUp(uint64_t a) { return pageDown(a + 4095); }
@@ -96,15 +100,16 @@ Allocation *Memory::allocate(uint64_t bytes, MemoryKind kind, const char *origin
   constexpr uint64_t large = 1 << 16;
   if (bytes >= large) // at a page, as CUDA does, so that a replay can map what was recorded
     alignment = std::max(alignment, pageUp(1));
-  uint64_t address = (top + redZone + alignment - 1) & ~(alignment - 1);
+  bool isFar = kind != MemoryKind::Heap && counter < mostFarApart && reserved == arenaBytes;
+  uint64_t address = (top + (isFar ? farApart : redZone) + alignment - 1) & ~(alignment - 1);
   if (kind == MemoryKind::Device && (!settings().shifted || settings().shifted == counter + 1))
     address += settings().shift;
   uint64_t end = address + bytes + redZone;
   if (end > base + reserved)
     return nullptr;
   if (end > committed) {
-    uint64_t until = std::min(pageUp(end + commitStep), base + reserved);
-    if (!commit(committed, until))
+    uint64_t until = std::min(pageUp(isFar ? end : end + commitStep), base + reserved);
+    if (!commit(isFar ? address - redZone : committed, until))
       return nullptr;
     committed = until;
   }

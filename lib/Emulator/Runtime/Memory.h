@@ -1,8 +1,9 @@
 //===- Memory.h - the emulated GPU's memory ---------------------*- C++ -*-===//
 //
 // Every allocation lives in one big reserved range of addresses at a fixed place, so that addresses repeat from run to
-// run and a replay can rebuild them. Allocations are 256-byte aligned, at least 256 unused bytes apart, filled with a
-// poison pattern, and their addresses are never used again, so that a use after free is seen for what it is.
+// run and a replay can rebuild them. Allocations are 256-byte aligned, far apart (the first ones; at least 256 unused
+// bytes), filled with a poison pattern, and their addresses are never used again: a wild index or a use after free is
+// seen for what it is.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_EMULATOR_RUNTIME_MEMORY_H
