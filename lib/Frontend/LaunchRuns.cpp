@@ -105,21 +105,26 @@ public:
       : ast(host.ast()), sm(ast.getSourceManager()), found(found),
         hasDevicePointers(llvm::any_of(
             host.variables(), [](const DeviceVariable &v) { return llvm::StringRef(v.element).contains('*'); })) {
+    ShouldVisitTemplateInstantiations = true;
     std::set<unsigned> several; // the launches of a template's instantiations stand at one place
     for (unsigned i = 0; i < host.launches().size(); ++i) {
       const LaunchSite &site = host.launches()[i];
-      if (!site.inMacro && !site.inTemplate && !site.symbol.empty() && !sites.emplace(site.begin, i).second)
+      if (!site.inMacro && !site.isPattern && !site.symbol.empty() && !sites.emplace(site.begin, i).second)
         several.insert(site.begin);
     }
     for (unsigned begin : several)
       sites.erase(begin);
   }
 
-  bool TraverseFunctionDecl(FunctionDecl *fn) override {
+  /// Methods, constructors and the like too.
+  bool TraverseDecl(Decl *decl) override {
+    const auto *fn = dyn_cast_or_null<FunctionDecl>(decl);
+    if (!fn)
+      return DynamicRecursiveASTVisitor::TraverseDecl(decl);
     if (fn->isDependentContext() || (fn->hasBody() && hasLabel(fn->getBody())))
       return true;
     const FunctionDecl *before = std::exchange(function, fn);
-    const bool result = DynamicRecursiveASTVisitor::TraverseFunctionDecl(fn);
+    const bool result = DynamicRecursiveASTVisitor::TraverseDecl(decl);
     function = before;
     return result;
   }

@@ -187,11 +187,14 @@ public:
 
   /// Methods, constructors and the like too.
   bool TraverseDecl(Decl *decl) override {
-    bool before = inTemplate;
-    if (auto *fn = dyn_cast_or_null<FunctionDecl>(decl))
-      inTemplate |= fn->isTemplateInstantiation() || fn->isDependentContext();
+    const bool templateBefore = inTemplate, patternBefore = isPattern;
+    if (auto *fn = dyn_cast_or_null<FunctionDecl>(decl)) {
+      isPattern |= fn->isDependentContext();
+      inTemplate |= isPattern || fn->isTemplateInstantiation();
+    }
     bool result = DynamicRecursiveASTVisitor::TraverseDecl(decl);
-    inTemplate = before;
+    inTemplate = templateBefore;
+    isPattern = patternBefore;
     return result;
   }
 
@@ -284,6 +287,7 @@ private:
     site.line = sm.getPresumedLoc(sm.getExpansionLoc(begin)).getLine();
     site.inMacro = !isWritten(begin) || !isWritten(end);
     site.inTemplate = inTemplate;
+    site.isPattern = isPattern;
     if (kernel) {
       const FunctionDecl *definition = nullptr;
       kernel->hasBody(definition);
@@ -410,7 +414,7 @@ private:
   }
 
   Decl *topLevel = nullptr, *outermost = nullptr;
-  bool inTemplate = false;
+  bool inTemplate = false, isPattern = false; ///< as LaunchSite's
 };
 } // namespace
 

@@ -73,6 +73,7 @@ struct LaunchSite {
   unsigned topLevelBegin = 0;               ///< byte offset where the enclosing declaration at namespace scope starts
   unsigned outermostBegin = 0;              ///< ... and the one at global scope, which may be the namespace
   bool inTemplate = false;                  ///< in a function template or its instantiation
+  bool isPattern = false;                   ///< in a template itself, which is no code yet
   bool inMacro = false;                     ///< made by a macro, not just an argument of one
   /// Grid, block, shared bytes or stream: 0 where it is not written.
   std::string configAt(size_t i) const { return i < config.size() ? config[i] : "0"; }

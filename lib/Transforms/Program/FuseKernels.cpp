@@ -34,7 +34,8 @@
 // Refuses: barriers, shared memory, calls that take pointers, and opaque statements; atomics on what the other kernel
 // reads. Elements that another thread may have written are refused as well, as in a stencil after its input, or in a
 // normalization after a reduction over all threads. It also refuses kernels in different namespaces or from headers;
-// launches in templates or macros, with default arguments, or under an `if`; and functions with labels.
+// launches in templates with several instantiations or in macros, with default arguments, or under an `if`; and
+// functions with labels.
 //
 //===----------------------------------------------------------------------===//
 #include "FuseKernels.h"
