@@ -144,30 +144,45 @@ bool optiml::onlyExchangesRegisters(const Expr &call) {
          name == "__ballot_sync" || name == "__any_sync" || name == "__all_sync";
 }
 
-bool optiml::usesAddressesOfLocals(const Kernel &kernel) {
-  std::map<std::string, const Stmt *> locals;
+std::set<std::string> optiml::usedByAddress(const Kernel &kernel) {
+  std::map<std::string, const Stmt *> declared;
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind == StmtKind::Decl && !s.isShared)
-      locals[s.text] = &s;
+    if (s.kind == StmtKind::Decl)
+      declared[s.text] = &s;
   });
-  std::map<std::string, int> openly;
-  bool shares = false;
+  std::set<std::string> found;
+  std::map<std::string, int> openly; // arrays, and arrays in records, less those whose elements are meant
+  auto isMemberArray = [](const ExprRef &e) { return e->kind == ExprKind::Member && isArray(e->type); };
+  auto nameOfObject = [](const ExprRef &place) {
+    const Expr *root = objectOf(place);
+    return root && root->kind == ExprKind::Var ? root->text : std::string();
+  };
   walkExprs(*kernel.body, [&](const ExprRef &e) {
-    if (isUnary(e, "&")) {
-      const Expr *root = e->args[0].get();
-      while ((root->kind == ExprKind::Member || root->kind == ExprKind::Subscript) &&
-             (!root->args[0]->type.isPointer() || root->args[0]->kind == ExprKind::Subscript))
-        root = root->args[0].get();
-      shares |= root->kind == ExprKind::Var && locals.count(root->text);
-    }
-    if (e->kind == ExprKind::Subscript && e->args[0]->kind == ExprKind::Var)
-      --openly[e->args[0]->text];
+    if (isUnary(e, "&"))
+      found.insert(nameOfObject(e->args[0]));
+    if (isMemberArray(e))
+      ++openly[nameOfObject(e)];
+    if (e->kind == ExprKind::Subscript && isMemberArray(e->args[0]))
+      --openly[nameOfObject(e->args[0])];
+    const auto array = declared.find(e->kind == ExprKind::Var ? e->text : rootName(e));
+    if (array == declared.end() || array->second->dims.empty())
+      return;
     if (e->kind == ExprKind::Var)
       ++openly[e->text];
+    else if (e->kind == ExprKind::Subscript && indicesOf(e).size() == array->second->dims.size())
+      --openly[array->first];
   });
-  return shares || llvm::any_of(locals, [&](const auto &local) {
-           return !local.second->dims.empty() && openly[local.first] != 0;
-         });
+  for (const auto &[name, count] : openly)
+    if (count != 0)
+      found.insert(name);
+  std::erase_if(found, [&](const std::string &name) { return !declared.count(name); });
+  return found;
+}
+
+bool optiml::usesAddressesOfLocals(const Kernel &kernel) {
+  const std::set<std::string> names = usedByAddress(kernel);
+  return anyStmt(*kernel.body,
+                 [&](const Stmt &s) { return s.kind == StmtKind::Decl && !s.isShared && names.count(s.text); });
 }
 
 const Type *optiml::typeOfArgument(const Kernel &kernel, llvm::StringRef name) {

@@ -53,11 +53,19 @@ bool Distributor::breaksTogether(const Stmt &s) const {
 
 /// A loop that is entered and that all copies share.
 bool Distributor::isSharedLoop(Stmt &s) const {
-  if (s.kind != StmtKind::For || !open(s))
+  if (!isLoop(s) || !open(s) || holdsKind(*s.body[0], {StmtKind::Continue}) || !breaksTogether(*s.body[0]))
     return false;
-  auto loop = asCountedLoop(s);
-  bool leaves = holdsKind(*s.body[0], {StmtKind::Continue}) || !breaksTogether(*s.body[0]);
-  return loop && !leaves && !((varies(loop->lower) | varies(loop->upper)) & (allCopies | uniformAlong));
+  if (auto loop = asCountedLoop(s))
+    return !((varies(loop->lower) | varies(loop->upper)) & (allCopies | uniformAlong));
+  if (!allCopies || uniformAlong || !s.expr)
+    return false;
+  // Its header is evaluated once for all copies: they have the same variables there, and see the same memory.
+  unsigned mask = varies(s.expr);
+  for (const ExprRef &e : {s.step, s.init ? s.init->expr : nullptr})
+    mask |= e ? varies(e) : 0;
+  if (s.init && s.init->kind == StmtKind::Decl)
+    mask |= model.variesName(s.init->text) | widenedMask(s.init->text);
+  return !(mask & (allCopies | FromMemory));
 }
 
 /// A loop whose trips may be counted where its guard does not hold: under a guard others stay leaves.
@@ -68,6 +76,12 @@ bool Distributor::hasStableHeader(Stmt &s) const {
 
 ExprRef Distributor::atCopy(const ExprRef &e) const {
   return rewrite(e, [&](const ExprRef &n) -> ExprRef {
+    if (n->kind == ExprKind::Subscript && isInterleaved(n->args[0])) {
+      ExprRef place = atCopy(n->args[1]);
+      for (const CopyAxis *c : axesIn(interleaved.at(n->args[0]->text)))
+        place = add(mul(place, intLit(c->factor)), var(c->var, Type::makeInt()));
+      return subscript(n->args[0], place, n->type);
+    }
     if (n->kind == ExprKind::Builtin) {
       ExprRef index = n;
       for (const CopyAxis &c : copies)
@@ -94,11 +108,12 @@ void Distributor::atCopy(Stmt &s) const {
 }
 
 bool Distributor::hasEffects(Stmt &s) const {
-  bool effects = holdsKind(s, {StmtKind::Opaque}) || anyExpr(s, [&](const ExprRef &e) { return !e->pure; });
+  auto acts = [](const ExprRef &e) { return !e->pure || (e->type.isVolatile && e->kind != ExprKind::Var); };
+  bool effects = holdsKind(s, {StmtKind::Opaque}) || anyExpr(s, acts);
   std::set<const Stmt *> inside;
   walk(s, [&](Stmt &t) { inside.insert(&t); });
   for (const Access &access : model.accesses())
-    effects |= access.write && access.space != Space::Local && inside.count(access.stmt);
+    effects |= access.write && access.space == Space::Global && inside.count(access.stmt);
   return effects;
 }
 
@@ -229,6 +244,12 @@ bool Distributor::outlivesGroup(const std::vector<StmtRef> &stmts, size_t at, co
   return false;
 }
 
+void Distributor::addExtents(Stmt &declaration, unsigned mask) const {
+  const std::vector<const CopyAxis *> axes = axesIn(mask);
+  for (const CopyAxis *c : llvm::reverse(axes))
+    declaration.dims.insert(declaration.dims.begin(), intLit(c->factor));
+}
+
 /// Storage for the copies of a variable that outlives its group, and its value as a leaf.
 llvm::Error Distributor::store(const StmtRef &declaration, Pass &pass) {
   const Stmt &s = *declaration;
@@ -247,8 +268,7 @@ llvm::Error Distributor::store(const StmtRef &declaration, Pass &pass) {
   StmtRef storage = clone(declaration);
   storage->expr = nullptr;
   storage->type.isConst = false;
-  for (const CopyAxis *c : llvm::reverse(axes))
-    storage->dims.insert(storage->dims.begin(), intLit(c->factor));
+  addExtents(*storage, mask);
   pass.out.push_back(storage); // before the pending group: it is only storage
   if (!s.expr)
     return llvm::Error::success();
@@ -258,14 +278,39 @@ llvm::Error Distributor::store(const StmtRef &declaration, Pass &pass) {
   return llvm::Error::success();
 }
 
+/// The array is used for nothing but its elements, and no other lies in its place.
+bool Distributor::hasPlainElements(const std::string &array) const {
+  unsigned uses = 0, elements = 0, ofDynamicSize = 0;
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    uses += isVar(e, array);
+    elements += e->kind == ExprKind::Subscript && isVar(e->args[0], array);
+  });
+  walk(*kernel.body, [&](Stmt &s) { ofDynamicSize += s.kind == StmtKind::Decl && s.isExtern; });
+  return uses == elements && ofDynamicSize == 1 && !opaqueMentions(*kernel.body, {array});
+}
+
+/// Shared memory, for each copy that has its own content there. How many elements an array of dynamic size has is not
+/// known here: element by element, the copies follow one another.
+llvm::Expected<bool> Distributor::shared(const StmtRef &declaration, Pass &pass) {
+  StmtRef storage = clone(declaration);
+  if (const unsigned mask = (valueVaries(storage->text) | widenedMask(storage->text)) & allCopies) {
+    if (storage->isExtern && !hasPlainElements(storage->text))
+      return notApplicable("'{0}' has dynamic size, differs between copies, and is used for more than its elements",
+                           storage->text);
+    (storage->isExtern ? interleaved : expanded)[storage->text] = mask;
+    if (!storage->isExtern)
+      addExtents(*storage, mask);
+  }
+  pass.out.push_back(storage);
+  return true;
+}
+
 /// False: the declaration is a leaf like others.
 llvm::Expected<bool> Distributor::declaration(const std::vector<StmtRef> &stmts, size_t at, Pass &pass) {
   Stmt &s = *stmts[at];
   guardOf[s.text] = pass.guard;
-  if (s.isShared) {
-    pass.out.push_back(clone(stmts[at]));
-    return true;
-  }
+  if (s.isShared)
+    return shared(stmts[at], pass);
   if (keepsItsPlace(s, pass.guard)) {
     if (!isOfIndicesAlone(s))
       flush(pass); // what it is made from stands before it
@@ -296,6 +341,8 @@ llvm::Expected<bool> Distributor::branch(const StmtRef &stmt, Pass &pass) {
     pass.out.push_back(made);
     return true;
   }
+  if (!uniformAlong && holdsKind(s, {StmtKind::Barrier})) // one copy's threads after the other's
+    return false;
   if (model.stable(s.expr)) {
     flush(pass);
     if (llvm::Error e = list(s.body[0]->body, logicalAnd(pass.guard, s.expr), pass.out))
@@ -333,13 +380,15 @@ llvm::Expected<bool> Distributor::loop(const StmtRef &stmt, Pass &pass) {
 /// A statement that is kept whole, for each copy.
 llvm::Error Distributor::leaf(const StmtRef &stmt, Pass &pass) {
   Stmt &s = *stmt;
-  if (uniformAlong && hasBarrier(s) && pass.guard)
+  const bool meets = uniformAlong ? hasBarrier(s) : holdsKind(s, {StmtKind::Barrier});
+  if (meets && pass.guard)
     return notApplicable("something that may synchronize stands under a condition (line {0})", s.line);
   std::set<std::string> names;
   for (const auto &[name, value] : indexAtCopy)
     names.insert(name);
-  for (const auto &[name, value] : expanded)
-    names.insert(name);
+  for (const auto *changed : {&expanded, &interleaved})
+    for (const auto &[name, value] : *changed)
+      names.insert(name);
   if (opaqueMentions(s, names))
     return notApplicable("a construct that is kept verbatim uses a variable that would change (line {0})", s.line);
   if (uniformAlong && open(s))
@@ -377,7 +426,7 @@ llvm::Expected<bool> Distributor::enter(const std::vector<StmtRef> &stmts, size_
   }
   if (s.kind == StmtKind::Decl)
     return declaration(stmts, at, pass);
-  if (s.kind == StmtKind::For && open(s))
+  if (isLoop(s) && open(s))
     return loop(stmts[at], pass);
   if (s.kind == StmtKind::If && open(s))
     return branch(stmts[at], pass);
@@ -403,7 +452,7 @@ llvm::Expected<StmtRef> Distributor::run() {
   if (allCopies && !uniformAlong && !leaves)
     alive.emplace(kernel, model);
   for (sharesBreaks = true;; sharesBreaks = false) {
-    for (auto *names : {&widened, &expanded})
+    for (auto *names : {&widened, &expanded, &interleaved})
       names->clear();
     indexAtCopy.clear();
     guardOf.clear();

@@ -1,9 +1,9 @@
 //===- Distribute.h - from one output a thread to several -------*- C++ -*-===//
 //
-// The engine under coarsen and stage-shared. Threads of a kernel without barriers may run in any order, so a thread may
-// do the work of several, statement by statement: every statement is put into loops over the copies, private variables
-// that differ between copies become arrays, and guards are pushed inwards until the loops around the work are
-// uniform ("unroll and jam" of the thread axes). With no copies it only pushes guards inwards.
+// The engine under coarsen, coarsen-blocks and stage-shared. Threads of a kernel without barriers may run in any order,
+// and so may blocks, so a thread may do the work of several, statement by statement: every statement is put into loops
+// over the copies, variables that differ between copies become arrays, and guards are pushed inwards until the loops
+// around the work are uniform ("unroll and jam" of the thread axes). With no copies it only pushes guards inwards.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_TRANSFORMS_DISTRIBUTE_H
@@ -31,6 +31,8 @@ public:
               std::function<bool(Stmt &)> open);
   /// The new body; globalIdx.a in it stands for copy 0 (its index is added where a copy is meant).
   llvm::Expected<StmtRef> run();
+  /// In the new body the copies have elements of their own in an array of dynamic size.
+  bool growsDynamicMemory() const { return !interleaved.empty(); }
 
 private:
   struct Leaf {
@@ -41,7 +43,7 @@ private:
   static std::string globalName(unsigned axis);
   void classifyLocals();
   void widenWritten();
-  bool widenWritten(const std::vector<StmtRef> &stmts);
+  bool widenWritten(const std::vector<StmtRef> &stmts, bool guarded);
   bool isSharedLoop(Stmt &s) const;
   bool breaksTogether(const Stmt &s) const;
   bool hasStableHeader(Stmt &s) const;
@@ -62,6 +64,10 @@ private:
   bool isOpened(Stmt &s) const { return isSharedLoop(s) || (s.kind == StmtKind::If && open(s)); }
   bool outlivesGroup(const std::vector<StmtRef> &stmts, size_t at, const ExprRef &guard) const;
   llvm::Error store(const StmtRef &declaration, Pass &pass);
+  void addExtents(Stmt &declaration, unsigned mask) const;
+  bool hasPlainElements(const std::string &array) const;
+  bool isInterleaved(const ExprRef &e) const { return e->kind == ExprKind::Var && interleaved.count(e->text); }
+  llvm::Expected<bool> shared(const StmtRef &declaration, Pass &pass);
   llvm::Expected<bool> declaration(const std::vector<StmtRef> &stmts, size_t at, Pass &pass);
   llvm::Expected<bool> branch(const StmtRef &stmt, Pass &pass);
   llvm::Expected<bool> loop(const StmtRef &stmt, Pass &pass);
@@ -84,16 +90,17 @@ private:
   std::vector<CopyAxis> copies;
   unsigned allCopies = 0, uniformAlong;
   std::function<bool(Stmt &)> open;
-  std::optional<CopyVariance> alive;          ///< of locals' values; none: KernelModel::varies tells
-  bool needsPlainVariance = false;            ///< a guard may hold for some copies, and not for the first
-  bool sharesBreaks = true;                   ///< loops that all copies leave together are entered, too
-  bool breaksShared = false;                  ///< one was
-  bool breaksUnderGuard = false;              ///< ... under a guard
-  std::map<std::string, ExprRef> indexAtCopy; ///< index local -> its value in a copy
-  std::set<std::string> localNames;           ///< declared in the kernel, not in shared memory
-  std::map<std::string, unsigned> widened;    ///< private local -> copies that would each change it, though all alike
-  std::map<std::string, unsigned> expanded;   ///< private local -> axes it is an array over
-  std::set<std::string> groupLocal;           ///< declared and used within one group of leaves
+  std::optional<CopyVariance> alive;           ///< of locals' values; none: KernelModel::varies tells
+  bool needsPlainVariance = false;             ///< a guard may hold for some copies, and not for the first
+  bool sharesBreaks = true;                    ///< loops that all copies leave together are entered, too
+  bool breaksShared = false;                   ///< one was
+  bool breaksUnderGuard = false;               ///< ... under a guard
+  std::map<std::string, ExprRef> indexAtCopy;  ///< index local -> its value in a copy
+  std::set<std::string> localNames;            ///< declared in the kernel
+  std::map<std::string, unsigned> widened;     ///< local -> copies that would each change it, though all alike
+  std::map<std::string, unsigned> expanded;    ///< local -> axes it is an array over
+  std::map<std::string, unsigned> interleaved; ///< array of dynamic size -> axes whose copies take turns in it
+  std::set<std::string> groupLocal;            ///< declared and used within one group of leaves
   std::map<std::string, ExprRef> guardOf; ///< the guard (null: none) under which a local is declared, pushed inwards
 };
 

@@ -102,14 +102,17 @@ void Distributor::widenWritten() {
   if (!allCopies)
     return;
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind == StmtKind::Decl && !s.isShared)
+    if (s.kind == StmtKind::Decl)
       localNames.insert(s.text);
   });
-  while (widenWritten(kernel.body->body))
+  for (const std::string &name : usedByAddress(kernel)) // what a pointer leads to, each copy may change
+    widened[name] = allCopies;
+  while (widenWritten(kernel.body->body, /*guarded=*/false))
     ;
 }
 
-bool Distributor::widenWritten(const std::vector<StmtRef> &stmts) {
+/// `guarded`: under a condition that may hold for some copies alone.
+bool Distributor::widenWritten(const std::vector<StmtRef> &stmts, bool guarded) {
   bool grew = false;
   for (const StmtRef &s : stmts) {
     if (s->kind == StmtKind::Decl) {
@@ -119,9 +122,10 @@ bool Distributor::widenWritten(const std::vector<StmtRef> &stmts) {
         widened[s->text] |= mask;
         grew = true;
       }
-    } else if ((s->kind == StmtKind::If && open(*s)) || (isSharedLoop(*s) && hasStableHeader(*s))) {
+    } else if ((s->kind == StmtKind::If && open(*s)) || (isSharedLoop(*s) && (!guarded || hasStableHeader(*s)))) {
+      const bool divides = s->kind == StmtKind::If && varies(s->expr) & allCopies;
       for (const StmtRef &body : s->body)
-        grew |= widenWritten(body->body);
+        grew |= widenWritten(body->body, guarded || divides);
     } else {
       unsigned mask = maskOf(*s);
       for (const std::string &name : changedNames(*s))

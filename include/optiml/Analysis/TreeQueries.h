@@ -29,7 +29,10 @@ bool onlyExchangesRegisters(const Expr &call);
 /// What holds the place: down through members and elements, but not through pointers.
 const Expr *objectOf(const ExprRef &place);
 
-/// The address of a local variable is taken, or a local array is used as a pointer.
+/// Variables, in shared memory or private, whose address is taken, and arrays that are used as pointers.
+std::set<std::string> usedByAddress(const Kernel &kernel);
+
+/// ... of which one is private.
 bool usesAddressesOfLocals(const Kernel &kernel);
 
 /// Of the kernel's static shared memory.

@@ -34,7 +34,7 @@ void Verifier::verify(const Variant &variant, Measurement &m) {
   m.why = report->why;
   m.missedKernels = std::move(report->missedKernels);
   m.counters["verify.launches"] += report->launches;
-  m.counters["verify.runs"] += report->runs;
+  m.counters["verify.runs"] += report->runs + report->earlierRuns;
   m.counters["verify.error"] = std::max(m.counters["verify.error"], report->error);
   if (report->longLaunches)
     m.counters["verify.long"] += report->longLaunches;

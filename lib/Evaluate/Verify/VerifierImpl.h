@@ -7,7 +7,9 @@
 #include "Coverage.h"
 #include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Support/TempDir.h"
+#include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 
 namespace optiml {
@@ -55,8 +57,8 @@ struct Verifier::Impl {
   std::mutex coverageMutex;          ///< of these two
 
   /// Kernels are compared one by one: what was right as part of one variant is so in any other. By their own keys.
-  std::set<std::string> proven;
-  std::mutex provenMutex; ///< of these
+  std::map<std::string, unsigned> proven; ///< with the runs in which it was compared
+  std::mutex provenMutex;                 ///< of these
 
   std::set<std::string> notes, originalFaults; ///< of all verifications
   std::mutex notesMutex;                       ///< of these two
@@ -99,7 +101,8 @@ struct Verifier::Impl {
   llvm::Error addTargets(const KernelRewrite &rewrite, std::vector<Target> &targets, std::vector<Target> &largeTargets,
                          VerifyReport &report) const;
   /// Whether the rewrite with that key was right in another variant.
-  bool isProven(const std::string &key);
+  /// The runs in which the rewrite was compared; none: it is not proven.
+  std::optional<unsigned> runsOfProof(const std::string &key);
   llvm::Error buildBounds(Changed &changed);
   /// `thorough`: with more fresh inputs, and every launch must be compared. Of `large` launches some blocks run, where
   /// code is left that no other launch reaches.

@@ -12,9 +12,10 @@ static std::string keyOf(const KernelRewrite &rewrite) {
   return alone.key() + (rewrite.testedOnly ? " tested" : "");
 }
 
-bool Verifier::Impl::isProven(const std::string &key) {
+std::optional<unsigned> Verifier::Impl::runsOfProof(const std::string &key) {
   std::lock_guard lock(provenMutex);
-  return proven.count(key) != 0;
+  auto it = proven.find(key);
+  return it == proven.end() ? std::nullopt : std::optional(it->second);
 }
 
 llvm::Error Verifier::Impl::addTargets(const KernelRewrite &rewrite, std::vector<Target> &targets,
@@ -44,14 +45,16 @@ llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
   VerifyReport report;
   std::vector<Impl::Target> targets, large;
   std::vector<Impl::Target> known; // of what is proven
+  unsigned knownRuns = 0;          // the most of any: rewrites may have been compared together
   std::set<std::string> compared;  // rewrites that small launches run
   for (const KernelRewrite &rewrite : variant.rewrites) {
     if (rewrite.plan.steps.empty())
       continue;
     const std::string key = keyOf(rewrite);
-    const bool isProven = impl->isProven(key);
+    const std::optional<unsigned> proof = impl->runsOfProof(key);
+    knownRuns = std::max(knownRuns, proof.value_or(0));
     const size_t before = targets.size();
-    if (llvm::Error e = impl->addTargets(rewrite, isProven ? known : targets, isProven ? known : large, report)) {
+    if (llvm::Error e = impl->addTargets(rewrite, proof ? known : targets, proof ? known : large, report)) {
       report.verdict = Verdict::OverLimit;
       report.why = llvm::toString(std::move(e));
       return report;
@@ -62,6 +65,7 @@ llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
   if (targets.empty() && large.empty() && !known.empty()) {
     report.verdict = Verdict::Correct;
     report.launches = unsigned(known.size());
+    report.earlierRuns = knownRuns;
     return report;
   }
   if (targets.empty() && (large.empty() || !impl->options.comparedElsewhere)) {
@@ -74,10 +78,12 @@ llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
     return checked;
   // Of which rewrite a launch was left out is not known.
   const bool allCompared = checked->launches == targets.size();
-  checked->launches += unsigned(known.size());
   if (allCompared) {
     std::lock_guard lock(impl->provenMutex);
-    impl->proven.merge(compared);
+    for (const std::string &key : compared)
+      impl->proven.emplace(key, checked->runs);
   }
+  checked->launches += unsigned(known.size());
+  checked->earlierRuns = knownRuns;
   return checked;
 }

@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <vector>
 
-// CHECK: int at1 = (r + u) * n + (x + ix);
-// CHECK: int next1 = at1 + d;
-// CHECK: out[at1] += in[next1];
+// CHECK: at1[ix] = (r + u) * n + (x + ix);
+// CHECK: next1[ix] = at1[ix] + d;
+// CHECK: out[at1[ix]] += in[next1[ix]];
 __global__ void rows(const float *in, float *out, int n, int m) {
   int x = blockIdx.x * blockDim.x + threadIdx.x;
   for (int r = 0; r < m; ++r) {

@@ -86,6 +86,7 @@ struct VerifyReport {
   std::vector<std::string> notes;               ///< what could not be checked, and why
   std::vector<Finding> findings;                ///< CompareOptions::findAll: all that were found; else the first
   unsigned launches = 0, runs = 0;              ///< compared
+  unsigned earlierRuns = 0;                     ///< in which rewrites were compared that were right before
   unsigned unaffordable = 0;                    ///< launches left out for their time
   unsigned longLaunches = 0;                    ///< of the launches, those of VerifyOptions::longSeconds
   double error = 0; ///< the largest one of floating-point results, relative to the magnitude of their terms
