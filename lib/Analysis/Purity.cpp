@@ -170,6 +170,42 @@ public:
   }
 };
 
+/// Each access and call of a function that any block may run.
+class OfAnyBlockCheck : public EffectCheck {
+public:
+  explicit OfAnyBlockCheck(PurityAnalysis &purity) : EffectCheck(purity) {}
+  bool VisitLambdaExpr(LambdaExpr *) override { return require(false); }
+  bool VisitCallExpr(CallExpr *call) override {
+    // In a loop it may wait for what another block has to do.
+    return require(purity.isOfAnyBlock(*call)) && require(!loops || purity.isUnaware(*call) || exchanges(*call));
+  }
+  bool VisitDeclRefExpr(DeclRefExpr *ref) override {
+    auto *v = dyn_cast<VarDecl>(ref->getDecl());
+    return require(!v || !isOfLaunch(*v) || v->getName() == "threadIdx" || v->getName() == "blockDim");
+  }
+  bool VisitVarDecl(VarDecl *v) override {
+    return require(!v->isStaticLocal() && !v->hasAttr<CUDASharedAttr>() && !v->getType().isDestructedType());
+  }
+  bool VisitExpr(Expr *e) override {
+    return require(!loops || e->getType().isNull() || !e->getType().isVolatileQualified());
+  }
+  bool check(Stmt *body) {
+    loops = holdsLoop(body);
+    TraverseStmt(body);
+    return good;
+  }
+  static bool exchanges(const CallExpr &call) {
+    const FunctionDecl *callee = call.getDirectCallee();
+    return callee && callee->getIdentifier() && llvm::StringRef(callee->getName()).starts_with("__shfl_");
+  }
+
+private:
+  bool loops = false;
+  static bool holdsLoop(const Stmt *s) {
+    return s && (isa<ForStmt, WhileStmt, DoStmt, CXXForRangeStmt>(s) || llvm::any_of(s->children(), holdsLoop));
+  }
+};
+
 /// Leaves the text, or enters it at another place than its begin.
 bool jumps(const Stmt *s) {
   return s &&
@@ -223,7 +259,9 @@ bool PurityAnalysis::isUnaware(const Stmt &s) {
 
 bool PurityAnalysis::isUnaware(const FunctionDecl *function) {
   const FunctionDecl *definition = nullptr;
-  if (isPure(function) || (function && function->getIdentifier() && function->getName() == "__assert_fail"))
+  // Which thread prints first is open anyway.
+  static const llvm::StringSet<> tells = {"__assert_fail", "printf"};
+  if (isPure(function) || (function && function->getIdentifier() && tells.contains(function->getName())))
     return true;
   if (!function || !function->hasBody(definition) || function->isVariadic())
     return false;
@@ -235,10 +273,33 @@ bool PurityAnalysis::isUnaware(const FunctionDecl *function) {
   return unaware[function] = check.good;
 }
 
+bool PurityAnalysis::isOfAnyBlock(const CallExpr &call) {
+  return isOfAnyBlock(call.getDirectCallee()) && !computesDefaults(call, ast);
+}
+
+bool PurityAnalysis::isOfAnyBlock(const FunctionDecl *function) {
+  if (isUnaware(function))
+    return true;
+  if (!function || !function->getIdentifier() || function->isVariadic())
+    return false;
+  if (auto it = ofAnyBlock.find(function); it != ofAnyBlock.end())
+    return it->second;
+  ofAnyBlock[function] = false; // recursion: it may wait for something
+  const llvm::StringRef name = function->getName();
+  const FunctionDecl *definition = nullptr;
+  if (ast.getSourceManager().isInSystemHeader(function->getLocation()))
+    return ofAnyBlock[function] = name.starts_with("atomic") || name.starts_with("__shfl_") ||
+                                  name.starts_with("__threadfence") || name == "__syncwarp" ||
+                                  name == "__ballot_sync" || name == "__any_sync" || name == "__all_sync";
+  if (!function->hasBody(definition))
+    return false;
+  return ofAnyBlock[function] = OfAnyBlockCheck(*this).check(definition->getBody());
+}
+
 bool PurityAnalysis::isConfined(const FunctionDecl *function) {
   const FunctionDecl *definition = nullptr;
   if (!function || !function->hasBody(definition) || function->isVariadic() ||
-      isHalfHeader(ast.getSourceManager(), function->getLocation()))
+      isNumberHeader(ast.getSourceManager(), function->getLocation()))
     return false;
   if (auto it = confined.find(function); it != confined.end())
     return it->second;
@@ -276,7 +337,7 @@ bool PurityAnalysis::isPure(const FunctionDecl *function) {
     result = false;
   } else if (llvm::StringRef(name).starts_with("__nv_")) {
     result = true; // libdevice's mathematics
-  } else if (isHalfHeader(ast.getSourceManager(), function->getLocation())) {
+  } else if (isNumberHeader(ast.getSourceManager(), function->getLocation())) {
     // Arithmetic and conversions, by inline assembly; but for exchanges between the threads of a warp.
     auto *method = dyn_cast<CXXMethodDecl>(function);
     result = !llvm::StringRef(name).starts_with("__shfl") && !function->getReturnType()->isReferenceType() &&

@@ -473,6 +473,7 @@ ExprRef KernelReader::call(const cl::CallExpr *x) {
   e->pure = purity.isPure(*x);
   e->isConfined = !e->pure && purity.isConfined(*x);
   e->isUnaware = !e->pure && purity.isUnaware(*x);
+  e->isOfAnyBlock = !e->pure && purity.isOfAnyBlock(*x);
   e->isLibrary = fn->getIdentifier() && sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation()));
   e->folds = e->isLibrary ? foldOfAtomic(fn->getName().str()) : foldOfFunction(fn);
   e->isAtomic = (e->isLibrary && fn->getName().starts_with("atomic")) || !e->folds.empty();

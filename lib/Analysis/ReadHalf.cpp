@@ -23,10 +23,20 @@ bool KernelReader::copiesBits(const cl::CXXMethodDecl &method) {
   return method.isTrivial() || isHalf(method.getASTContext().getCanonicalTagType(method.getParent()));
 }
 
-bool optiml::isHalfHeader(const cl::SourceManager &sm, cl::SourceLocation loc) {
-  static const llvm::StringSet<> files = {"cuda_fp16.h", "cuda_fp16.hpp", "cuda_bf16.h", "cuda_bf16.hpp"};
+static bool isInHeader(const cl::SourceManager &sm, cl::SourceLocation loc, const llvm::StringSet<> &files) {
   loc = sm.getExpansionLoc(loc);
   return sm.isInSystemHeader(loc) && files.contains(llvm::sys::path::filename(sm.getFilename(loc)));
+}
+
+bool optiml::isHalfHeader(const cl::SourceManager &sm, cl::SourceLocation loc) {
+  static const llvm::StringSet<> files = {"cuda_fp16.h", "cuda_fp16.hpp", "cuda_bf16.h", "cuda_bf16.hpp"};
+  return isInHeader(sm, loc, files);
+}
+
+bool optiml::isNumberHeader(const cl::SourceManager &sm, cl::SourceLocation loc) {
+  static const llvm::StringSet<> files = {"cuda_fp8.h", "cuda_fp8.hpp", "cuda_fp6.h",         "cuda_fp6.hpp",
+                                          "cuda_fp4.h", "cuda_fp4.hpp", "sm_61_intrinsics.h", "sm_61_intrinsics.hpp"};
+  return isHalfHeader(sm, loc) || isInHeader(sm, loc, files);
 }
 
 ExprRef KernelReader::halfCast(const cl::ExplicitCastExpr *x) {

@@ -373,7 +373,7 @@ llvm::Expected<bool> Distributor::loop(const StmtRef &stmt, Pass &pass) {
     return true;
   }
   if (uniformAlong)
-    return notApplicable("the loop at line {0} does not run the same for all threads of a block", stmt->line);
+    return notApplicable("the loop at line {0} may not run the same for all threads of a block", stmt->line);
   return false;
 }
 
@@ -392,7 +392,7 @@ llvm::Error Distributor::leaf(const StmtRef &stmt, Pass &pass) {
   if (opaqueMentions(s, names))
     return notApplicable("a construct that is kept verbatim uses a variable that would change (line {0})", s.line);
   if (uniformAlong && open(s))
-    return notApplicable("the loop at line {0} may not run the same for all threads of a block", s.line);
+    return notApplicable("line {0} may not run the same for all threads of a block", s.line);
   StmtRef made = clone(stmt);
   // What is declared inside has the copy's value: it is made of the copy's indices there.
   std::map<std::string, ExprRef> all = indexAtCopy;

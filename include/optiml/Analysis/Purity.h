@@ -37,16 +37,22 @@ public:
   bool isUnaware(const clang::CallExpr &call);
   /// The same of a statement of a kernel, which control enters at its begin and leaves at its end.
   bool isUnaware(const clang::Stmt &s);
+  /// It does not ask which block runs it, and does not wait for others: any block may run it in this one's place, if its
+  /// threads do.
+  bool isOfAnyBlock(const clang::FunctionDecl *function);
+  bool isOfAnyBlock(const clang::CallExpr &call);
   /// Assembly in CUDA's own headers that computes its outputs from its inputs.
   bool isInstruction(const clang::GCCAsmStmt &s) const;
 
 private:
   clang::ASTContext &ast;
-  std::map<const clang::FunctionDecl *, bool> known, confined, unaware;
+  std::map<const clang::FunctionDecl *, bool> known, confined, unaware, ofAnyBlock;
 };
 
 /// In one of CUDA's headers for numbers of 16 bits.
 bool isHalfHeader(const clang::SourceManager &sm, clang::SourceLocation loc);
+/// The same, or in one for numbers of 8 bits and less, or for products of such numbers.
+bool isNumberHeader(const clang::SourceManager &sm, clang::SourceLocation loc);
 
 } // namespace optiml
 

@@ -50,8 +50,6 @@ bool takesTurns(const Kernel &kernel, unsigned axis) {
          });
 }
 
-bool isFence(const Expr &call) { return call.isLibrary && llvm::StringRef(call.text).starts_with("__threadfence"); }
-
 /// What the kernel calls, and text that is kept as it is, does not ask which block it runs in, and no block waits for
 /// another.
 llvm::Error requireUnaware(const Kernel &kernel) {
@@ -63,13 +61,16 @@ llvm::Error requireUnaware(const Kernel &kernel) {
   walk(*kernel.body, [&](Stmt &s) {
     if (s.kind == StmtKind::Opaque && s.mayBarrier && !s.isUnaware)
       refuse(s.line, "text that is kept as it is may ask for its block");
-    auto waits = [](const ExprRef &e) { return e->isAtomic || (e->type.isVolatile && e->kind != ExprKind::Var); };
+    auto waits = [](const ExprRef &e) {
+      const bool mayUpdate = e->isOfAnyBlock && !e->isUnaware && !onlyExchangesRegisters(*e);
+      return mayUpdate || (e->type.isVolatile && e->kind != ExprKind::Var);
+    };
     if (isLoop(s) && !asCountedLoop(s) && !asStridedLoop(s) && anyExpr(s, waits))
       refuse(s.line, "the loop may wait for another block");
   });
   walkExprs(*kernel.body, [&](const ExprRef &e) {
-    const bool isKnown = e->pure || e->isAtomic || e->isConfined || e->isUnaware || onlyExchangesRegisters(*e) ||
-                         (e->kind == ExprKind::Call && isFence(*e));
+    const bool isKnown =
+        e->pure || e->isAtomic || e->isConfined || e->isUnaware || e->isOfAnyBlock || onlyExchangesRegisters(*e);
     if ((e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !isKnown)
       refuse(e->line, "a call may ask for its block");
   });
@@ -87,11 +88,14 @@ llvm::Error requireAllAtBarriers(const Kernel &kernel) {
   return line ? notApplicable("some threads return before a barrier (line {0})", line) : llvm::Error::success();
 }
 
-/// An axis whose indices the kernel does not have: there the copies are counted meanwhile.
+/// An axis along which the copies are counted meanwhile: the kernel has no blocks there, and at best no threads. (What
+/// differs between threads there counts as different between copies.)
 std::optional<unsigned> freeAxis(const Kernel &kernel) {
-  for (unsigned axis : {2u, 1u, 0u})
-    if (!asks(kernel, "threadIdx", axis) && !asks(kernel, "blockIdx", axis) && !asks(kernel, "globalIdx", axis))
-      return axis;
+  for (bool mayHaveThreads : {false, true})
+    for (unsigned axis : {2u, 1u, 0u})
+      if (!asks(kernel, "blockIdx", axis) && !asks(kernel, "globalIdx", axis) &&
+          (mayHaveThreads || !asks(kernel, "threadIdx", axis)))
+        return axis;
   return std::nullopt;
 }
 
@@ -197,7 +201,7 @@ private:
   static llvm::Error merge(KernelState &state, Kernel &kernel, unsigned axis, int64_t factor) {
     const std::optional<unsigned> counted = freeAxis(kernel);
     if (!counted)
-      return notApplicable("a kernel of three axes keeps its blocks");
+      return notApplicable("blocks along three axes are not put together");
     CopyAxis copy;
     copy.axis = *counted;
     copy.factor = factor;

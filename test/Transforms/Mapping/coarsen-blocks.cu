@@ -1,10 +1,11 @@
 // coarsen-blocks: the work of several blocks in one, barriers and shared arrays included.
 // RUN: %opt --passes='coarsen-blocks[product]{y=2};coarsen-blocks[rows]{x=4};coarsen-blocks[last]{x=2};coarsen-blocks[scan]{x=2};coarsen-blocks[counts]{x=2}' %s | FileCheck %s
-// RUN: optiml-opt --emit --passes='coarsen-blocks[product]{y=2};coarsen-blocks[product]{x=2};coarsen-blocks[rows]{x=4};coarsen-blocks[last]{x=2};coarsen-blocks[scan]{x=2};coarsen-blocks[counts]{x=2};coarsen-blocks[steps]{x=2};coarsen-blocks[ragged]{x=2};coarsen-blocks[dynamic]{x=4}' %s > %t.cu
+// RUN: optiml-opt --emit --passes='coarsen-blocks[product]{y=2};coarsen-blocks[product]{x=2};coarsen-blocks[rows]{x=4};coarsen-blocks[last]{x=2};coarsen-blocks[scan]{x=2};coarsen-blocks[counts]{x=2};coarsen-blocks[steps]{x=2};coarsen-blocks[ragged]{x=2};coarsen-blocks[dynamic]{x=4};coarsen-blocks[notes]{x=2}' %s > %t.cu
 // RUN: env OPTIML_TRACE=1 optiml-run --check=verify %t.cu 2>&1 | %check=RAN
 // RUN: %verify=%t.cu %s | %check=SAME
 // RUN: %refused --passes='coarsen-blocks[early]{x=2}' %s 2>&1 | %check=EARLY
 // RUN: %refused --passes='coarsen-blocks[alone]{x=2}' %s 2>&1 | %check=ALONE
+// RUN: %refused --passes='coarsen-blocks[places]{x=2}' %s 2>&1 | %check=PLACES
 // RUN: %refused --passes='coarsen-blocks[waits]{x=2}' %s 2>&1 | %check=WAITS
 // RUN: %refused --passes='coarsen-blocks[halves]{x=2}' %s 2>&1 | %check=DYNAMIC
 // RUN: %refused --passes='coarsen-blocks[product]{z=2}' %s 2>&1 | %check=AXIS
@@ -14,6 +15,7 @@
 // SAME: the same results
 // EARLY: some threads return before a barrier
 // ALONE: the blocks have no barrier in common
+// PLACES: a call may ask for its block
 // WAITS: the loop may wait for another block
 // DYNAMIC: 'own' has dynamic size, differs between copies, and is used for more than its elements
 // AXIS: the kernel does not use blocks along z
@@ -157,6 +159,29 @@ __global__ void steps(const float *x, float *y, int rows) {
   y[row * 64 + t] = s;
 }
 
+// What is called knows its thread, not its block.
+__device__ __noinline__ void note(unsigned *bins, int key) {
+  if (threadIdx.x % 3 != 2)
+    atomicAdd(bins + (key & 15), 1u);
+}
+__device__ __noinline__ int place() { return blockIdx.x * 64 + threadIdx.x; }
+
+__global__ void notes(const int *keys, unsigned *bins) {
+  __shared__ int line[64];
+  line[threadIdx.x] = keys[blockIdx.x * 64 + threadIdx.x];
+  __syncthreads();
+  if (line[63 - threadIdx.x] < -1000)
+    printf("small\n");
+  note(bins, line[63 - threadIdx.x]);
+}
+
+__global__ void places(const int *keys, unsigned *bins) {
+  __shared__ int line[64];
+  line[threadIdx.x] = keys[place()];
+  __syncthreads();
+  note(bins, line[63 - threadIdx.x] + blockIdx.x);
+}
+
 __global__ void early(const float *x, float *y, int n) {
   __shared__ float part[64];
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -251,6 +276,7 @@ int main() {
   rows<<<n, 64>>>(c, b, d, n);
   last<<<blocks, 64>>>(d, parts, sum, ticket, n * blocks - 5);
   counts<<<blocks, 64>>>(x, bins, sums, n * blocks);
+  notes<<<blocks, 64>>>(x, bins);
   scan<<<blocks, 64>>>(x, totals);
   steps<<<n, 64>>>(d, e, n);
   ragged<<<blocks, 64>>>(e, b, totals, 3);

@@ -67,7 +67,7 @@ __global__ void inplace(float *x, int n, int m) {
   x[r] = s;
 }
 
-// TRIANGLE: does not run the same for all threads of a block
+// TRIANGLE: may not run the same for all threads of a block
 __global__ void triangle(const float *x, float *y, int n) {
   int r = blockIdx.x * blockDim.x + threadIdx.x;
   if (r >= n)
