@@ -287,10 +287,12 @@ bool PurityAnalysis::isOfAnyBlock(const FunctionDecl *function) {
   ofAnyBlock[function] = false; // recursion: it may wait for something
   const llvm::StringRef name = function->getName();
   const FunctionDecl *definition = nullptr;
-  if (ast.getSourceManager().isInSystemHeader(function->getLocation()))
-    return ofAnyBlock[function] = name.starts_with("atomic") || name.starts_with("__shfl_") ||
-                                  name.starts_with("__threadfence") || name == "__syncwarp" ||
-                                  name == "__ballot_sync" || name == "__any_sync" || name == "__all_sync";
+  if (ast.getSourceManager().isInSystemHeader(
+          function->getLocation())) // which index __fetch_builtin_x is of, its object says
+    return ofAnyBlock[function] = name.starts_with("__fetch_builtin_") || name.starts_with("atomic") ||
+                                  name.starts_with("__shfl_") || name.starts_with("__threadfence") ||
+                                  name == "__syncwarp" || name == "__ballot_sync" || name == "__any_sync" ||
+                                  name == "__all_sync";
   if (!function->hasBody(definition))
     return false;
   return ofAnyBlock[function] = OfAnyBlockCheck(*this).check(definition->getBody());

@@ -37,8 +37,8 @@ public:
   bool isUnaware(const clang::CallExpr &call);
   /// The same of a statement of a kernel, which control enters at its begin and leaves at its end.
   bool isUnaware(const clang::Stmt &s);
-  /// It does not ask which block runs it, and does not wait for others: any block may run it in this one's place, if its
-  /// threads do.
+  /// It does not ask which block runs it, and does not wait for others: any block may run it in this one's place, if
+  /// its threads do.
   bool isOfAnyBlock(const clang::FunctionDecl *function);
   bool isOfAnyBlock(const clang::CallExpr &call);
   /// Assembly in CUDA's own headers that computes its outputs from its inputs.

@@ -83,10 +83,10 @@ struct Expr {
   std::string folds;           ///< of an atomic call: + - & | ^ min max, where its value comes into args[0] by that
   bool isLibrary = false;      ///< Call: a function of CUDA's or the standard library's headers
   bool pure = true;            ///< Call, Opaque: neither writes memory nor reads what another thread may write
-  bool isConfined = false;   ///< Call, not pure: it uses and changes only what its arguments lead to: the thread's own
-  bool isUnaware = false;    ///< Call, Opaque, not pure: any thread may run it in this one's place
-  bool isOfAnyBlock = false; ///< Call, not pure: any block's threads may run it in this one's place
-  unsigned line = 0;         ///< in the user's source; 0: made by OptiML
+  bool isConfined = false; ///< Call, not pure: it uses and changes only what its arguments lead to: the thread's own
+  /// Call, Opaque, not pure: any thread may run it in this one's place; Call: any block's threads may.
+  bool isUnaware = false, isOfAnyBlock = false;
+  unsigned line = 0; ///< in the user's source; 0: made by OptiML
 };
 
 struct Stmt;

@@ -77,6 +77,24 @@ void optiml::emu::freshBeforeCopy(Allocation &from) {
     changeHostInput(from, "");
 }
 
+/// Of the arguments that are plain numbers. (What fills the gaps of a record is anybody's guess.)
+static uint64_t hashOfNumbers(const Launch &l) {
+  std::set<uint32_t> pointers;
+  for (const PointerDesc &p : pointersOf(*l.kernel))
+    pointers.insert(p.parameter);
+  uint64_t hash = 0;
+  for (uint32_t i = 0; i < l.kernel->numParams; ++i)
+    if (const ParamDesc &param = l.kernel->params[i]; !pointers.count(i) && param.size <= 8)
+      hash = hash * 31 + hashOf(static_cast<const char *>(l.args[i]), param.size);
+  return hash;
+}
+
+static uint64_t offsetIn(const Allocation &a, const Launch &l, const PointerDesc &pointer) {
+  uint64_t address;
+  memcpy(&address, static_cast<const char *>(l.args[pointer.parameter]) + pointer.offset, sizeof address);
+  return address - a.address;
+}
+
 void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
   if (!settings().freshSeed)
     return;
@@ -104,7 +122,7 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
     std::string name, element;
   };
   std::vector<Output> outputs;
-  uint64_t inputs = 0; ///< identifies all contents
+  uint64_t inputs = hashOfNumbers(l); ///< identifies arguments and contents
   bool changed = false;
   for (const PointerDesc &p : pointersOf(*l.kernel)) {
     Allocation *a = pointedTo(l, p.parameter, p.offset);
@@ -115,7 +133,7 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
     uint64_t seed = settings().freshSeed ^ hashOf(type.data(), type.size()) ^
                     (p.parameter + 1 + (uint64_t(p.offset) << 32)) * 0x9E3779B97F4A7C15;
     changed |= refreshBuffer(data, a->bytes, p.pointee, seed, settings().freshIntegers);
-    inputs = inputs * 31 + hashOf(data, a->bytes);
+    inputs = (inputs * 31 + hashOf(data, a->bytes)) * 31 + offsetIn(*a, l, p);
     outputs.push_back({a, "argument " + std::to_string(p.parameter) + " (" + type + ")", p.pointee});
   }
   if (changed) {

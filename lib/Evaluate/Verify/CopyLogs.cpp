@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <tuple>
 
 using namespace optiml;
 using emu::CopyRecord;
@@ -178,24 +179,25 @@ std::optional<Difference> optiml::compareLogs(const CopyLogFile &original, const
 
 std::optional<Difference> optiml::compareFresh(const CopyLogFile &original, const CopyLogFile &changed,
                                                const FloatRule &rule, unsigned &compared) {
-  // The n-th result of a kernel's argument with the n-th; other inputs (other scalars, another use of memory) tell
-  // nothing.
-  std::map<std::pair<std::string, std::string>, std::vector<const LoggedCopy *>> theirs;
+  // The n-th result of a kernel's argument on equal inputs with the n-th; on others there is nothing to compare.
+  using Key = std::tuple<std::string, std::string, uint64_t>;
+  auto keyOf = [](const LoggedCopy &c) { return Key(c.kernel, c.content.name, c.offset); };
+  std::map<Key, std::vector<const LoggedCopy *>> theirs;
   for (const LoggedCopy &c : changed.fresh)
-    theirs[{c.kernel, c.content.name}].push_back(&c);
+    theirs[keyOf(c)].push_back(&c);
   std::set<uint32_t> readBack;
   for (const LoggedCopy &c : original.copies)
     readBack.insert(c.allocation);
-  std::map<std::pair<std::string, std::string>, size_t> next;
+  std::map<Key, size_t> next;
   for (const LoggedCopy &c : original.fresh) {
-    std::pair<std::string, std::string> key{c.kernel, c.content.name};
-    size_t n = next[key]++;
-    if (!readBack.count(c.allocation) || n >= theirs[key].size() || theirs[key][n]->offset != c.offset)
+    const size_t n = next[keyOf(c)]++;
+    const std::vector<const LoggedCopy *> &same = theirs[keyOf(c)];
+    if (!readBack.count(c.allocation) || n >= same.size())
       continue;
     ++compared;
     LoggedCopy want = c;
     want.offset = 0;
-    if (std::optional<Difference> d = compareCopy(want, *theirs[key][n], rule))
+    if (std::optional<Difference> d = compareCopy(want, *same[n], rule))
       return d;
   }
   return std::nullopt;

@@ -12,9 +12,10 @@
 //   // plan: saxpy_optiml<<<(max(1, ceildiv(n, block.x)), grid.y, grid.z), (block.x, block.y, block.z), shared>>>
 //   // when disjoint(x, 4 * n, y, 4 * n)
 //
-// Legal: the loops are the last thing that the kernel does. They begin at the global index and advance by the number of
-// threads, up to a bound that is known at the launch. The thread's place has no other use. Iterations share no
-// variables, and none leaves the loop. One of two things then holds:
+// Legal: the loops are the last thing that the kernel does. Where a comparison of arguments decides between two of
+// them, the new kernel has the one that the launches take, under that condition. They begin at the global index and
+// advance by the number of threads, up to a bound that is known at the launch. The thread's place has no other use.
+// Iterations share no variables, and none leaves the loop. One of two things then holds:
 //  - Iterations do not meet in memory. What one writes is an element, or a row, that no other touches, in an array that
 //    does not overlap the others (proved, or a condition). Or it is updated by atomics of one kind whose old values
 //    nobody uses, except for floating-point sums under `--optiml-fp=strict`. The launch gets as many threads as there
@@ -33,6 +34,7 @@
 #include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -170,6 +172,9 @@ public:
         if ((*list)[i]->kind != StmtKind::Decl && !isExit(*(*list)[i]))
           return end(result, kernel, done, (*list)[i]->line);
       StmtRef last = list->back();
+      if (last->kind == StmtKind::If && last->body.size() == 2)
+        if (llvm::Error e = decide(result, *kernel, *last))
+          return std::move(e);
       if (last->kind == StmtKind::If && last->body.size() == 1 && !isExit(*last)) {
         list = &last->body[0]->body;
         continue;
@@ -201,6 +206,32 @@ private:
   static bool isExit(const Stmt &s) {
     return s.kind == StmtKind::If && s.body.size() == 1 && s.body[0]->body.size() == 1 &&
            s.body[0]->body[0]->kind == StmtKind::Return;
+  }
+
+  /// Of two branches, between which an argument decides, the one that the launches take, by a condition on the launch.
+  static llvm::Error decide(KernelState &state, const Kernel &kernel, Stmt &branch) {
+    const KernelModel model(kernel, {0, 0, 0});
+    const ExprRef &test = branch.expr;
+    auto isPlain = [&](const ExprRef &e) { return e->type.isInt() && e->type.isSigned && model.stable(e); };
+    const bool compares = test->kind == ExprKind::Binary && llvm::is_contained({"<", "<=", ">", ">="}, test->text) &&
+                          isPlain(test->args[0]) && isPlain(test->args[1]);
+    for (bool taken : {true, false}) {
+      std::vector<Poly> facts;
+      if (compares)
+        model.addFacts(test, taken, facts);
+      const auto text = facts.size() == 1 ? planText(model, facts.front()) : std::nullopt;
+      if (!text)
+        return notApplicable("line {0}: which branch threads take is not known before the launch", branch.line);
+      const std::string condition = *text + " >= 0";
+      if (!state.hints.evaluate(IntExpr::of(condition)).value_or(taken))
+        continue;
+      state.require(condition, "the branch that the new kernel has is taken");
+      if (!taken)
+        branch.expr = logicalNot(test);
+      branch.body = {branch.body[taken ? 0 : 1]};
+      return llvm::Error::success();
+    }
+    return notApplicable("line {0}: no branch is taken", branch.line);
   }
 
   /// "if (tid >= n) return;" before "for (i = tid; i < n; …)" says what the loop says, where nothing between loads.
