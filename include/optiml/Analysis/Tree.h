@@ -84,9 +84,8 @@ struct Expr {
   bool isLibrary = false;      ///< Call: a function of CUDA's or the standard library's headers
   bool pure = true;            ///< Call, Opaque: neither writes memory nor reads what another thread may write
   bool isConfined = false; ///< Call, not pure: it uses and changes only what its arguments lead to: the thread's own
-  bool isUnaware = false,
-       isOfAnyBlock = false; ///< not pure: any thread may run it in this one's place; any block's may
-  unsigned line = 0;         ///< in the user's source; 0: made by OptiML
+  bool isUnaware = false, isOfAnyBlock = false; ///< not pure: any thread, or any block, may run it in this one's place
+  unsigned line = 0;                            ///< in the user's source; 0: made by OptiML
 };
 
 struct Stmt;
