@@ -140,6 +140,21 @@ static void noteDifferences(Kernel &kernel, const LaunchHints &known) {
   kernel.notNegative = std::move(found);
 }
 
+/// A thread's number in its block, as cooperative groups tell it, is its index along x where blocks are rows of
+/// threads, as in the captured launches. True: so it is taken.
+static bool takeRanksAlongX(Kernel &kernel, const LaunchHints &known) {
+  if (!known.block[0] || known.block[1] != 1 || known.block[2] != 1)
+    return false;
+  bool found = false;
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+    if (!isBinary(e, "+") || !equal(e, rankInBlock(e->type)))
+      return nullptr;
+    found = true;
+    return e->args[1];
+  });
+  return found;
+}
+
 llvm::Expected<std::unique_ptr<KernelSpace>>
 KernelSpace::create(const Program &program, const std::function<bool(const KernelDecl &)> &wanted,
                     const std::function<LaunchHints(const KernelDecl &)> &hints) {
@@ -168,11 +183,15 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
     LaunchHints known = hints(decl);
     nameArguments(known, **tree);
     noteDifferences(**tree, known);
+    const bool alongX = takeRanksAlongX(**tree, known);
     KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), known);
     for (const auto &[parameter, least] : (*tree)->least)
       state.require(parameter + " >= " + std::to_string(least), "unsigned differences do not wrap around");
     for (const auto &[difference, condition] : (*tree)->notNegative)
       state.require(condition, "unsigned differences do not wrap around");
+    for (const char *axis : {"block.y == 1", "block.z == 1"})
+      if (alongX)
+        state.require(axis, "a thread's number is its index along x");
     state.rewrite.insertAt = insertionPoint(program, decl);
     state.rewrite.besideOriginal = goesBesideOriginal(decl);
     space->kernels.emplace(decl.name, std::move(state));

@@ -9,6 +9,7 @@
 
 #include "Inlining.h"
 #include "SplitRecords.h"
+#include "ThreadGroups.h"
 #include "optiml/Analysis/AtomicFunction.h"
 #include "optiml/Analysis/Purity.h"
 #include "optiml/Analysis/Read.h"
@@ -97,6 +98,7 @@ private:
   std::set<std::string> underway;                                      ///< classes that are being described
   std::map<std::string, const cl::CXXConstructorDecl *> constructorOf; ///< by key: the one in `records`
   std::string problem, place;
+  ThreadGroups groups;
   const cl::FunctionDecl *kernelDecl = nullptr;
   const cl::CompoundStmt *scope = nullptr; ///< what is being read stands in it
   // While functions are read in place of calls of them (the innermost last): what their parameters and `this` stand
@@ -273,6 +275,9 @@ private:
   bool readSwitch(const cl::SwitchStmt *source, std::vector<StmtRef> &out);
   /// sincosf(x, &a, &b) as two assignments; false for other calls.
   bool sineAndCosine(const cl::CallExpr *x, std::vector<StmtRef> &out);
+  /// Of a cooperative group: its rank, a shuffle, its barrier; null or false of other calls.
+  ExprRef groupValue(const cl::CallExpr *x);
+  bool groupBarrier(const cl::CallExpr *x, std::vector<StmtRef> &out);
   /// What the pointer leads to; null where it is not read as a whole.
   ExprRef pointedToBy(const cl::Expr *pointer);
   /// Of __ldg and __stcs, and their like; null or false of others.

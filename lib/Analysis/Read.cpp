@@ -52,6 +52,7 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
     kernel->minBlocks = evaluate(bounds->getMinBlocks());
   }
   kernel->body = block();
+  groups.find(*fn, ast);
   statement(fn->getBody(), kernel->body->body);
   if (!problem.empty())
     return llvm::make_error<NotApplicable>(problem, place);

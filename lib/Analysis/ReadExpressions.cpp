@@ -382,6 +382,9 @@ ExprRef KernelReader::expression(const cl::Expr *source) {
   if (auto *x = llvm::dyn_cast<cl::CXXConstructExpr>(e))
     if (ExprRef made = construction(x))
       return made;
+  if (auto *x = llvm::dyn_cast<cl::CallExpr>(e))
+    if (ExprRef value = groupValue(x))
+      return value;
   if (auto *x = llvm::dyn_cast<cl::CXXOperatorCallExpr>(e)) {
     if (ExprRef stored = recordAssignment(x))
       return stored;

@@ -19,6 +19,8 @@ StmtRef KernelReader::body(const cl::Stmt *source) {
 }
 
 void KernelReader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out) {
+  if (groups.isKnown(v))
+    return;
   if (v->getType()->isReferenceType() && (reference(v, out) || referenceCopy(v, out)))
     return;
   if (v->getType()->isReferenceType() || v->isStaticLocal() != v->hasAttr<cl::CUDASharedAttr>()) {
@@ -319,11 +321,14 @@ void KernelReader::branch(const cl::IfStmt *x, std::vector<StmtRef> &out) {
 
 void KernelReader::expressionStatement(const cl::Expr *x, std::vector<StmtRef> &out) {
   const cl::Expr *e = strip(x);
-  if (auto *c = llvm::dyn_cast<cl::CallExpr>(e))
+  if (auto *c = llvm::dyn_cast<cl::CallExpr>(e)) {
     if (const cl::FunctionDecl *fn = c->getDirectCallee(); fn && fn->getNameAsString() == "__syncthreads") {
       out.push_back(newStmt(StmtKind::Barrier, e));
       return;
     }
+    if (groupBarrier(c, out))
+      return;
+  }
   StmtRef s = newStmt(StmtKind::Expr, x);
   if (auto *c = llvm::dyn_cast<cl::CallExpr>(e)) {
     if (inlinedStatement(c, s, out) || sineAndCosine(c, out) || cachedStore(c, out))

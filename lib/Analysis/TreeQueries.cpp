@@ -185,6 +185,18 @@ bool optiml::usesAddressesOfLocals(const Kernel &kernel) {
                  [&](const Stmt &s) { return s.kind == StmtKind::Decl && !s.isShared && names.count(s.text); });
 }
 
+ExprRef optiml::rankInBlock(const Type &type) {
+  auto index = [&](const char *base, unsigned axis) {
+    auto made = std::make_shared<Expr>(*builtin(axisName(base, axis)));
+    made->type = type;
+    return made;
+  };
+  ExprRef rank = index("threadIdx", 2);
+  for (unsigned axis : {1u, 0u})
+    rank = binary("+", binary("*", rank, index("blockDim", axis), type), index("threadIdx", axis), type);
+  return rank;
+}
+
 const Type *optiml::typeOfArgument(const Kernel &kernel, llvm::StringRef name) {
   auto [base, member] = name.split('.');
   for (const Param &param : kernel.params) {

@@ -64,7 +64,7 @@ bool Distributor::isSharedLoop(Stmt &s) const {
   for (const ExprRef &e : {s.step, s.init ? s.init->expr : nullptr})
     mask |= e ? varies(e) : 0;
   if (s.init && s.init->kind == StmtKind::Decl)
-    mask |= model.variesName(s.init->text) | widenedMask(s.init->text);
+    mask |= wholeCopies(model.variesName(s.init->text)) | widenedMask(s.init->text);
   return !(mask & (allCopies | FromMemory));
 }
 

@@ -47,6 +47,7 @@ private:
   bool isSharedLoop(Stmt &s) const;
   bool breaksTogether(const Stmt &s) const;
   bool hasStableHeader(Stmt &s) const;
+  unsigned wholeCopies(unsigned mask) const;
   unsigned varies(const ExprRef &e) const;
   unsigned valueVaries(const std::string &name) const;
   unsigned valueVaries(const ExprRef &e) const;

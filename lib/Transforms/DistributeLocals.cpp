@@ -63,14 +63,24 @@ unsigned Distributor::widenedMask(const ExprRef &e) const {
   return mask;
 }
 
-unsigned Distributor::varies(const ExprRef &e) const { return model.varies(e) | widenedMask(e); }
+/// What differs along a part of a copy's axis counts as different between copies.
+unsigned Distributor::wholeCopies(unsigned mask) const {
+  for (const CopyAxis &c : copies)
+    if (mask & copyMask(c))
+      mask |= copyMask(c);
+  return mask;
+}
+
+unsigned Distributor::varies(const ExprRef &e) const { return wholeCopies(model.varies(e) | widenedMask(e)); }
 
 /// Of values, where the local is alive.
 unsigned Distributor::valueVaries(const std::string &name) const {
-  return alive ? alive->ofName(name) : model.variesName(name);
+  return wholeCopies(alive ? alive->ofName(name) : model.variesName(name));
 }
 
-unsigned Distributor::valueVaries(const ExprRef &e) const { return alive ? alive->of(e) : model.varies(e); }
+unsigned Distributor::valueVaries(const ExprRef &e) const {
+  return wholeCopies(alive ? alive->of(e) : model.varies(e));
+}
 
 /// Locals that `s` changes and does not declare; of opaque text, whatever it mentions.
 static std::set<std::string> changedNames(Stmt &s) {

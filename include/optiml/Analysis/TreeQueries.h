@@ -75,6 +75,9 @@ inline bool insideOf(const Access &access, const Stmt *loop) {
 /// What `s` comes to where it is a block of one statement; null where a block has none or several.
 const Stmt *onlyStatement(const Stmt &s);
 
+/// A thread's number in its block, where x runs fastest (CUDA C++ Programming Guide, thread hierarchy).
+ExprRef rankInBlock(const Type &type);
+
 /// Calls f for each list of statements, outermost first.
 void forEachList(Stmt &root, const std::function<void(std::vector<StmtRef> &)> &f);
 
