@@ -239,6 +239,8 @@ private:
       return notApplicable("verbatim text names a variable of the loop, which is needed twice");
     const std::string strip = freshName(taken, counted.var + "0"), lane = freshName(taken, "lane"),
                       tid = freshName(taken, "tid");
+    // Loops may share a counter's name, as those that copy strips do; a declaration may not.
+    const std::string counter = freshName(taken, counted.var);
     const ExprRef thread = linearThread(shape), first = var(strip, counted.type), at = var(lane, Type::makeInt());
     std::vector<StmtRef> declarations, in, out;
     std::map<const Expr *, ExprRef> replacement;
@@ -252,8 +254,6 @@ private:
       for (const auto &[access, distance] : rows.accesses)
         replacement[access->place.get()] = shared(rows, thread, add(at, intLit(distance - rows.first())));
     }
-    // Loops may share a counter's name; a declaration may not.
-    const std::string counter = freshName(taken, counted.var);
     const ExprRef k = var(counter, counted.type);
     replaceNodes(*loop.body[0], replacement);
     substitute(*loop.body[0], {{counted.var, k}});

@@ -4,6 +4,9 @@
 // RUN: %opt --passes='block-shape[plane]{x=16,y=4};stage-strips[plane/k]{tile=8}' %s | %check=PLANE
 // RUN: %opt --passes='block-shape[whole]{x=32,y=1};stage-strips[whole/k]{tile=16}' %s | %check=WHOLE
 // RUN: %opt --passes='block-shape[sized]{x=32,y=1};stage-strips[sized/k]{tile=8}' %s | %check=SIZED
+// RUN: %opt --passes='block-shape[topk]{x=1024,y=1};stage-strips[topk/i#2]{tile=8}' %benchmarks/topk.cu | %check=NAMES
+// NAMES: const int [[I:i[0-9]+]] = i0 + lane;
+// NAMES-NOT: for (int [[I]] =
 // RUN: %refused --passes='block-shape[columns]{x=64,y=1};stage-strips[columns/k]' %s 2>&1 | %check=COLUMNS
 // RUN: %refused --passes='block-shape[until]{x=64,y=1};stage-strips[until/k]' %s 2>&1 | %check=UNTIL
 // RUN: %refused --passes='block-shape[chosen]{x=64,y=1};stage-strips[chosen/k]' %s 2>&1 | %check=CHOSEN
