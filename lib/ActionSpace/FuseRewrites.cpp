@@ -1,9 +1,12 @@
 //===- FuseRewrites.cpp - which launches can be fused ---------------------===//
 #include "optiml/ActionSpace/KernelSpace.h"
 #include "optiml/ActionSpace/ProgramRewrites.h"
+#include "optiml/ActionSpace/Registry.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Core/KernelName.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Transforms/FuseKernels.h"
+#include "optiml/Transforms/Transform.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -33,6 +36,14 @@ private:
 
   const LaunchSite &site(unsigned index) const { return host.launches()[index]; }
   llvm::Expected<const KernelState *> stateOf(const LaunchSite &site) const;
+  /// Of a launch: a kernel whose blocks have a row each, as the work of one thread a row, and what its launch must be.
+  struct RowKernel {
+    std::shared_ptr<Kernel> tree;
+    std::vector<Condition> conditions;
+  };
+  llvm::Expected<RowKernel> threadPerRow(const KernelState &state, const LaunchSite &site) const;
+  llvm::Expected<FusedLaunches> fuseBlocksOverRows(llvm::ArrayRef<unsigned> sites, const FusionCandidate &candidate,
+                                                   std::vector<KernelPart> parts, const std::string &name) const;
   llvm::Expected<FusionCandidate> fuse(const LaunchRun &run, llvm::ArrayRef<unsigned> sites);
   std::string freshName(const std::vector<KernelRewrite> &parts) const;
   void look(const LaunchRun &run);
@@ -77,6 +88,47 @@ std::string FusionFinder::freshName(const std::vector<KernelRewrite> &parts) con
   return name;
 }
 
+/// How many blocks there are becomes a last parameter.
+llvm::Expected<FusionFinder::RowKernel> FusionFinder::threadPerRow(const KernelState &state,
+                                                                   const LaunchSite &site) const {
+  KernelState own = state;
+  own.hints.block = site.block;
+  own.hints.strictFloat = strictFloat;
+  auto made = findTransform("thread-per-block")->apply(own, "", {});
+  if (!made)
+    return made.takeError();
+  RowKernel result{made->tree->clone(), made->rewrite.conditions};
+  Kernel &kernel = *result.tree;
+  Param rows;
+  rows.name = optiml::freshName(kernel, "rows");
+  rows.type = Type::makeInt();
+  kernel.params.push_back(rows);
+  const ExprRef row = add(mul(builtin("blockIdx.x"), builtin("blockDim.x")), builtin("threadIdx.x"));
+  kernel.body = block({ifStmt(binary("<", row, var(rows.name, rows.type), Type::makeBool()), kernel.body)});
+  return result;
+}
+
+llvm::Expected<FusedLaunches> FusionFinder::fuseBlocksOverRows(llvm::ArrayRef<unsigned> sites,
+                                                               const FusionCandidate &candidate,
+                                                               std::vector<KernelPart> parts,
+                                                               const std::string &name) const {
+  std::vector<RowKernel> made(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!threadsWorkTogether(*parts[i].tree))
+      continue;
+    auto row = threadPerRow(candidate.parts[i], site(sites[i]));
+    if (!row)
+      return row.takeError();
+    made[i] = std::move(*row);
+    parts[i].tree = made[i].tree.get();
+    parts[i].arguments.push_back(site(sites[i]).configAt(0)); // the number of blocks, as it may be written elsewhere
+  }
+  auto fused = fuseOverRows(parts, name, strictFloat);
+  for (size_t i = 0; fused && i < parts.size(); ++i)
+    llvm::append_range(fused->kernel.launches[i], made[i].conditions);
+  return fused;
+}
+
 /// `sites`: of the run, as they follow one another.
 llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::ArrayRef<unsigned> sites) {
   std::set<std::string> dead;
@@ -106,7 +158,8 @@ llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::A
   auto fused = sameThreads ? fuseKernels(parts, name, strictFloat)
                            : llvm::Expected<FusedLaunches>(notApplicable("it has another grid or block"));
   if (!fused && overRows) {
-    auto rows = fuseOverRows(parts, name, strictFloat);
+    const bool together = llvm::any_of(parts, [](const KernelPart &part) { return threadsWorkTogether(*part.tree); });
+    auto rows = together ? fuseBlocksOverRows(sites, candidate, parts, name) : fuseOverRows(parts, name, strictFloat);
     if (!rows) {
       llvm::consumeError(rows.takeError());
       return fused.takeError();

@@ -3,6 +3,7 @@
 #include "optiml/ActionSpace/KernelSpace.h"
 #include "optiml/ActionSpace/ProgramRewrites.h"
 #include "optiml/ActionSpace/Registry.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Core/Hash.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
@@ -75,9 +76,10 @@ static double secondsWithFewThreads(const FusionCandidate &fusion, const Backend
   for (const LaunchImage &launch : backend.performance().launches)
     threads[launch.kernel] = std::max(threads[launch.kernel], double(threadsOf(launch)));
   double fewest = resident, seconds = 0;
-  for (const KernelState &part : fusion.parts)
-    if (auto it = threads.find(part.rewrite.originalSymbol); it != threads.end())
-      fewest = std::min(fewest, it->second);
+  for (const LaunchImage &launch : backend.performance().launches)
+    for (const KernelState &part : fusion.parts)
+      if (part.rewrite.originalSymbol == launch.kernel) // a block whose threads work together becomes one
+        fewest = std::min(fewest, double(threadsOf(launch)) / (threadsWorkTogether(*part.tree) ? launch.block[0] : 1));
   for (const KernelState &part : fusion.parts) {
     const std::optional<KernelUse> use = backend.timeOf(part.rewrite.originalSymbol);
     auto it = threads.find(part.rewrite.originalSymbol);

@@ -62,7 +62,10 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
     tests += !i ? "\n" : alike ? " // launched alike\n" : " // in one stream\n";
   }
   // Where each of the fused kernel's parameters comes from; others that it stands for must be equal.
-  auto member = [&](size_t i, size_t j) { return object(i) + "." + names.parts[i].parameters[j].name; };
+  auto member = [&](size_t i, size_t j) {
+    const std::vector<Parameter> &own = names.parts[i].parameters;
+    return j < own.size() ? object(i) + "." + own[j].name : "int(" + object(i) + ".launchGrid.x)";
+  };
   std::map<std::string, std::string> sources;
   for (const auto &[name, from] : fused.sources)
     sources[name] = member(from.first, from.second);

@@ -113,7 +113,7 @@ struct FusedKernel {
   /// fused kernel's parameters.
   std::vector<std::vector<Condition>> launches;
   /// Of each part: which of the fused kernel's parameters each of its own is. One that stands for several is right only
-  /// where their arguments are equal.
+  /// where their arguments are equal. One more than the part has is the number of its blocks.
   std::vector<std::vector<std::string>> names;
   /// By the fused kernel's parameters: the part and its parameter that gives the value (a pointer that may be written
   /// through where it is).

@@ -31,8 +31,8 @@
 //    arguments are spelled alike are equal, and so are the bounds of guards that became one. Arrays of which one is
 //    written do not overlap. Otherwise the launches take place as they are.
 //
-// Refuses: barriers, shared memory, calls that take pointers, and opaque statements; atomics on what the other kernel
-// reads. Elements that another thread may have written are refused as well, as in a stencil after its input, or in a
+// Refuses: calls that take pointers, and opaque statements; atomics on what the other kernel reads; barriers and shared
+// memory, but for blocks that have a row each (see "Over rows"). Elements that another thread may have written are refused as well, as in a stencil after its input, or in a
 // normalization after a reduction over all threads. It also refuses kernels in different namespaces or from headers;
 // launches in templates with several instantiations or in macros, with default arguments, or under an `if`; and
 // functions with labels.
