@@ -38,6 +38,12 @@ static std::string launchClass(const FuseTextNames &names, size_t i) {
 /// "launch2"
 static std::string object(size_t part) { return "launch" + std::to_string(part); }
 
+/// The part's argument, or, one further, how many blocks it has.
+static std::string argumentOf(const FuseTextNames::Part &part, const std::string &launch, size_t number) {
+  return number < part.parameters.size() ? launch + "." + part.parameters[number].name
+                                         : "int(" + launch + ".launchGrid.x)";
+}
+
 std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &names) {
   std::string kernels, parameters, tests, arguments, originals;
   for (size_t i = 0; i < names.parts.size(); ++i) {
@@ -62,10 +68,7 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
     tests += !i ? "\n" : alike ? " // launched alike\n" : " // in one stream\n";
   }
   // Where each of the fused kernel's parameters comes from; others that it stands for must be equal.
-  auto member = [&](size_t i, size_t j) {
-    const std::vector<Parameter> &own = names.parts[i].parameters;
-    return j < own.size() ? object(i) + "." + own[j].name : "int(" + object(i) + ".launchGrid.x)";
-  };
+  auto member = [&](size_t i, size_t j) { return argumentOf(names.parts[i], object(i), j); };
   std::map<std::string, std::string> sources;
   for (const auto &[name, from] : fused.sources)
     sources[name] = member(from.first, from.second);

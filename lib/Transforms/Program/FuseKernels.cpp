@@ -32,10 +32,10 @@
 //    written do not overlap. Otherwise the launches take place as they are.
 //
 // Refuses: calls that take pointers, and opaque statements; atomics on what the other kernel reads; barriers and shared
-// memory, but for blocks that have a row each (see "Over rows"). Elements that another thread may have written are refused as well, as in a stencil after its input, or in a
-// normalization after a reduction over all threads. It also refuses kernels in different namespaces or from headers;
-// launches in templates with several instantiations or in macros, with default arguments, or under an `if`; and
-// functions with labels.
+// memory, but for blocks that have a row each (see "Over rows"). Elements that another thread may have written are
+// refused as well, as in a stencil after its input, or in a normalization after a reduction over all threads. It also
+// refuses kernels in different namespaces or from headers; launches in templates with several instantiations or in
+// macros, with default arguments, or under an `if`; and functions with labels.
 //
 //===----------------------------------------------------------------------===//
 #include "FuseKernels.h"

@@ -51,8 +51,8 @@ __global__ void rowVariances(const float *x, const float *mean, float *scale, in
     scale[blockIdx.x] = rsqrtf(part[0] / cols + 1e-5f);
 }
 
-__global__ void normalize(const float *x, const float *mean, const float *scale, const float *weight, float *y, int rows,
-                          int cols) {
+__global__ void normalize(const float *x, const float *mean, const float *scale, const float *weight, float *y,
+                          int rows, int cols) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= rows * cols)
     return;
