@@ -1,6 +1,7 @@
 //===- Inlining.cpp - reading functions in place of their calls -----------===//
 #include "Inlining.h"
 #include "optiml/Analysis/KernelModel.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "clang/AST/Attr.h"
 #include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "clang/AST/ExprCXX.h"
@@ -95,7 +96,8 @@ public:
   }
   bool VisitVarDecl(cl::VarDecl *v) override {
     cl::QualType type = v->getType();
-    if (v->isStaticLocal() || v->hasAttr<cl::CUDASharedAttr>())
+    const bool isShared = v->hasAttr<cl::CUDASharedAttr>();
+    if (isShared ? v->hasExternalStorage() : v->isStaticLocal())
       refuse("it has variables of its own that live on");
     if (type.isVolatileQualified() ||
         (!type->getPointeeType().isNull() && type->getPointeeType().isVolatileQualified()))
@@ -280,7 +282,9 @@ bool optiml::writesOutside(const std::vector<StmtRef> &list, const std::set<std:
 
 /// A node that is no opaque text, nor a call that might do anything.
 static bool isWhole(const ExprRef &e) {
-  return e->kind != ExprKind::Opaque && (e->kind != ExprKind::Call || e->pure || e->isAtomic);
+  const bool isFence = e->isLibrary && llvm::StringRef(e->text).starts_with("__threadfence");
+  return e->kind != ExprKind::Opaque &&
+         (e->kind != ExprKind::Call || e->pure || e->isAtomic || isFence || onlyExchangesRegisters(*e));
 }
 
 bool optiml::wholeTree(const ExprRef &e) {

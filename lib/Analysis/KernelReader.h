@@ -99,6 +99,7 @@ private:
   std::map<std::string, const cl::CXXConstructorDecl *> constructorOf; ///< by key: the one in `records`
   std::string problem, place;
   ThreadGroups groups;
+  std::vector<StmtRef> sharedOfCallees; ///< shared variables of functions that were read in place of calls
   const cl::FunctionDecl *kernelDecl = nullptr;
   const cl::CompoundStmt *scope = nullptr; ///< what is being read stands in it
   // While functions are read in place of calls of them (the innermost last): what their parameters and `this` stand

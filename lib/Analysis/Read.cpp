@@ -54,6 +54,7 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
   kernel->body = block();
   groups.find(*fn, ast);
   statement(fn->getBody(), kernel->body->body);
+  kernel->body->body.insert(kernel->body->body.begin(), sharedOfCallees.begin(), sharedOfCallees.end());
   if (!problem.empty())
     return llvm::make_error<NotApplicable>(problem, place);
   removeUnusedClosures(*kernel);

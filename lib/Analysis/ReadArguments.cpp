@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelReader.h"
+#include "optiml/Analysis/KernelModel.h"
 
 using namespace optiml;
 
@@ -78,7 +79,11 @@ bool KernelReader::bindParameter(const cl::ParmVarDecl *param, const cl::Expr *a
     return true;
   }
   type = type.getNonReferenceType();
-  if (!changes && isWholeArray(argument, type)) {
+  // An array, perhaps as the argument that the function around this one has for it.
+  const bool isArrayItself = value->kind == ExprKind::Var && isArray(value->type) && type->isPointerType() &&
+                             argument->getType()->isPointerType() &&
+                             ast.hasSameUnqualifiedType(argument->getType()->getPointeeType(), type->getPointeeType());
+  if (!changes && (isArrayItself || isWholeArray(argument, type))) {
     binding.values[param] = value;
     return true;
   }

@@ -52,7 +52,10 @@ KernelReader::HoistPoint KernelReader::hoistPoint(const cl::Expr *source, std::v
     }
     bool TraverseLambdaExpr(cl::LambdaExpr *) override { return true; } // what it does it does where it is called
     bool VisitCallExpr(cl::CallExpr *call) override {
-      found |= call != statement && call != value && !reader->purity.isPure(call->getDirectCallee()) &&
+      const cl::FunctionDecl *callee = call->getDirectCallee();
+      const bool asksForPlace = // threadIdx.x
+          callee && callee->getIdentifier() && callee->getName().starts_with("__fetch_builtin_");
+      found |= call != statement && call != value && !asksForPlace && !reader->purity.isPure(callee) &&
                !reader->readable(call);
       return true;
     }
@@ -369,6 +372,15 @@ bool KernelReader::runsFirst(const cl::CallExpr *x, const cl::Expr *value) {
   return e == x;
 }
 
+/// An argument is a variable that other threads may change before the function uses it.
+static bool takesShared(const cl::CallExpr *x) {
+  return llvm::any_of(x->arguments(), [](const cl::Expr *argument) {
+    auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(argument->IgnoreParenImpCasts());
+    auto *v = ref ? llvm::dyn_cast<cl::VarDecl>(ref->getDecl()) : nullptr;
+    return v && !v->getType()->isArrayType() && (!v->isLocalVarDeclOrParm() || v->hasAttr<cl::CUDASharedAttr>());
+  });
+}
+
 std::optional<ExprRef> KernelReader::inlined(const cl::CallExpr *x) {
   const cl::FunctionDecl *fn = problem.empty() ? readable(x) : nullptr;
   bool method = llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr>(x);
@@ -380,6 +392,7 @@ std::optional<ExprRef> KernelReader::inlined(const cl::CallExpr *x) {
     return std::nullopt;
   auto names = nameOf;
   auto claimed = taken;
+  const size_t shared = sharedOfCallees.size();
   std::vector<StmtRef> made;
   HoistPoint outer = std::exchange(hoist, {});
   bool chooses = computes && values.empty(); // clamps its argument step by step, say
@@ -403,10 +416,11 @@ std::optional<ExprRef> KernelReader::inlined(const cl::CallExpr *x) {
   // As a statement of its own, or as all that a statement stores in a local, its body is what runs there: its values
   // were taken before, its references are what they name.
   if (writes && outer.before && (x == outer.statement || runsFirst(x, outer.whole)) && returnedValues(fn).empty())
-    writes = (*value && hasEffects(*value)) || letsThreadsMeet(made);
+    writes = (*value && hasEffects(*value)) || (letsThreadsMeet(made) && takesShared(x));
   if (!good || writes) {
     nameOf = std::move(names);
     taken = std::move(claimed);
+    sharedOfCallees.resize(shared);
     problem.clear();
     place.clear();
     return std::nullopt;

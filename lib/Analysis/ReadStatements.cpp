@@ -29,6 +29,9 @@ void KernelReader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std
   }
   if (auto *record = v->getType()->getAsCXXRecordDecl(); record && record->isLambda())
     return closure(v, source, out);
+  const bool isOfCallee = v->hasAttr<cl::CUDASharedAttr>() && !inlining.empty();
+  if (isOfCallee && nameOf.count(v)) // one variable for all calls
+    return;
   StmtRef s = newStmt(StmtKind::Decl, source);
   s->isShared = v->hasAttr<cl::CUDASharedAttr>();
   s->isExtern = s->isShared && v->hasExternalStorage();
@@ -67,7 +70,7 @@ void KernelReader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std
       counts = readCounting(*s, init, out);
   }
   s->text = claim(v, v->getNameAsString());
-  out.push_back(s);
+  (isOfCallee ? sharedOfCallees : out).push_back(s);
   if (counts)
     countAfter(s, out);
 }
