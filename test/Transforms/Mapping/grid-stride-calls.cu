@@ -83,7 +83,7 @@ __global__ void asks(int *out, int n) {
 }
 
 __device__ void pass(int *to, int x) { *to = __shfl_xor_sync(0xffffffffu, x, 1); }
-// EXCHANGE: a call of 'pass'
+// EXCHANGE: a call of '__shfl_xor_sync'
 __global__ void exchange(int *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
