@@ -72,14 +72,17 @@ static double mostSaved(const FusionCandidate &fusion, const Backend &backend) {
 /// kernel: what a run of the program costs more.
 static double secondsWithFewThreads(const FusionCandidate &fusion, const Backend &backend) {
   constexpr double resident = 1 << 18; // of a large GPU: 132 multiprocessors with 2048 threads each
-  std::map<std::string, double> threads;
-  for (const LaunchImage &launch : backend.performance().launches)
+  std::map<std::string, double> threads, blocks;
+  for (const LaunchImage &launch : backend.performance().launches) {
     threads[launch.kernel] = std::max(threads[launch.kernel], double(threadsOf(launch)));
+    blocks[launch.kernel] = std::max(blocks[launch.kernel], double(threadsOf(launch)) / launch.block[0]);
+  }
   double fewest = resident, seconds = 0;
-  for (const LaunchImage &launch : backend.performance().launches)
-    for (const KernelState &part : fusion.parts)
-      if (part.rewrite.originalSymbol == launch.kernel) // a block whose threads work together becomes one
-        fewest = std::min(fewest, double(threadsOf(launch)) / (threadsWorkTogether(*part.tree) ? launch.block[0] : 1));
+  for (const KernelState &part : fusion.parts) { // a block whose threads work together becomes one
+    const auto &left = threadsWorkTogether(*part.tree) ? blocks : threads;
+    if (auto it = left.find(part.rewrite.originalSymbol); it != left.end())
+      fewest = std::min(fewest, it->second);
+  }
   for (const KernelState &part : fusion.parts) {
     const std::optional<KernelUse> use = backend.timeOf(part.rewrite.originalSymbol);
     auto it = threads.find(part.rewrite.originalSymbol);

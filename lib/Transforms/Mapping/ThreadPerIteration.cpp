@@ -172,7 +172,7 @@ public:
         if ((*list)[i]->kind != StmtKind::Decl && !isExit(*(*list)[i]))
           return end(result, kernel, done, (*list)[i]->line);
       StmtRef last = list->back();
-      if (last->kind == StmtKind::If && last->body.size() == 2)
+      if (done.empty() && last->kind == StmtKind::If && last->body.size() == 2) // within a loop it may stay
         if (llvm::Error e = decide(result, *kernel, *last))
           return std::move(e);
       if (last->kind == StmtKind::If && last->body.size() == 1 && !isExit(*last)) {

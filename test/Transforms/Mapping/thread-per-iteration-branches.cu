@@ -3,6 +3,7 @@
 // RUN: optiml-opt --emit --passes='thread-per-iteration[mask];block-shape[mask]{x=128};coarsen[mask]{x=2}' %s > %t.cu
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu 2>&1 | %check=RAN
 // RUN: %verify=%t.cu %s | %check=SAME
+// RUN: %opt --passes='thread-per-iteration[signs]' %s | %check=SIGNS
 // RUN: %refused --passes='thread-per-iteration[loaded]' %s 2>&1 | %check=LOADED
 // RUN: %refused --passes='thread-per-iteration[wraps]' %s 2>&1 | %check=LOADED
 // CHECK: if (batches >= 0) {
@@ -10,6 +11,9 @@
 // CHECK: out[
 // RAN: mask: 2 optimized, 1 original launches
 // SAME: the same results
+// SIGNS: signs_optiml
+// SIGNS-NOT: for (
+// SIGNS: } else {
 // LOADED: which branch threads take is not known before the launch
 // REQUIRES: optiml-run
 #include <cstdio>
@@ -21,6 +25,16 @@ __global__ void mask(const float *in, const int *lengths, float *out, int rows, 
   } else {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < rows * columns; i += gridDim.x * blockDim.x)
       out[i] = i % columns < lengths[i / columns] ? in[i] : -1;
+  }
+}
+
+// What decides within the loop stays.
+__global__ void signs(const float *in, float *out, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+    if (in[i] > 0)
+      out[i] = 1;
+    else
+      out[i] = -1;
   }
 }
 
