@@ -3,6 +3,7 @@
 #include "optiml/ActionSpace/ProgramRewrites.h"
 #include "optiml/ActionSpace/Registry.h"
 #include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Canonicalize/GlobalIndex.h"
 #include "optiml/Core/KernelName.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Transforms/FuseKernels.h"
@@ -103,8 +104,7 @@ llvm::Expected<FusionFinder::RowKernel> FusionFinder::threadPerRow(const KernelS
   rows.name = optiml::freshName(kernel, "rows");
   rows.type = Type::makeInt();
   kernel.params.push_back(rows);
-  const ExprRef row = add(mul(builtin("blockIdx.x"), builtin("blockDim.x")), builtin("threadIdx.x"));
-  kernel.body = block({ifStmt(binary("<", row, var(rows.name, rows.type), Type::makeBool()), kernel.body)});
+  kernel.body = block({ifStmt(lessThan(globalIndexExpr(0), var(rows.name, rows.type)), kernel.body)});
   return result;
 }
 

@@ -189,8 +189,8 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
       state.require(parameter + " >= " + std::to_string(least), "unsigned differences do not wrap around");
     for (const auto &[difference, condition] : (*tree)->notNegative)
       state.require(condition, "unsigned differences do not wrap around");
-    for (const char *axis : {"block.y == 1", "block.z == 1"})
-      if (alongX)
+    if (alongX)
+      for (const char *axis : {"block.y == 1", "block.z == 1"})
         state.require(axis, "a thread's number is its index along x");
     state.rewrite.insertAt = insertionPoint(program, decl);
     state.rewrite.besideOriginal = goesBesideOriginal(decl);

@@ -287,8 +287,8 @@ bool PurityAnalysis::isOfAnyBlock(const FunctionDecl *function) {
   ofAnyBlock[function] = false; // recursion: it may wait for something
   const llvm::StringRef name = function->getName();
   const FunctionDecl *definition = nullptr;
-  if (ast.getSourceManager().isInSystemHeader(
-          function->getLocation())) // which index __fetch_builtin_x is of, its object says
+  // Which index __fetch_builtin_x is of, its object says.
+  if (ast.getSourceManager().isInSystemHeader(function->getLocation()))
     return ofAnyBlock[function] = name.starts_with("__fetch_builtin_") || name.starts_with("atomic") ||
                                   name.starts_with("__shfl_") || name.starts_with("__threadfence") ||
                                   name == "__syncwarp" || name == "__ballot_sync" || name == "__any_sync" ||

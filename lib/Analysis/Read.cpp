@@ -52,7 +52,7 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
     kernel->minBlocks = evaluate(bounds->getMinBlocks());
   }
   kernel->body = block();
-  groups.find(*fn, ast);
+  groups.find(*fn);
   statement(fn->getBody(), kernel->body->body);
   kernel->body->body.insert(kernel->body->body.begin(), sharedOfCallees.begin(), sharedOfCallees.end());
   if (!problem.empty())

@@ -63,13 +63,14 @@ std::optional<ThreadGroups::Use> ThreadGroups::useOf(const cl::CallExpr *call) c
   auto *member = dyn_cast<cl::MemberExpr>(call->getCallee()->IgnoreParenImpCasts());
   if (!member && (name != "sync" || call->getNumArgs() != 1))
     return std::nullopt;
-  const auto group = groupOf(member ? member->getBase() : call->getArg(0));
+  const cl::Expr *object = member ? member->getBase() : call->getArg(0);
+  const auto group = groupOf(object);
   if (!group)
     return std::nullopt;
   static const llvm::StringSet<> ofAny = {"sync", "thread_rank", "size", "num_threads"};
   static const llvm::StringSet<> ofWarp = {"meta_group_rank", "meta_group_size", "any", "all", "ballot"};
   if (ofAny.contains(name) || (*group == Group::Warp && ofWarp.contains(name)))
-    return Use{*group, name};
+    return Use{*group, name, object};
   if (*group != Group::Warp || !name.starts_with("shfl") || call->getNumArgs() != 2)
     return std::nullopt;
   // Larger values go by pieces.
@@ -77,7 +78,7 @@ std::optional<ThreadGroups::Use> ThreadGroups::useOf(const cl::CallExpr *call) c
   const bool isNumber = value->isArithmeticType() && !value->isBooleanType();
   const cl::QualType given = call->getArg(0)->getType().getNonReferenceType();
   return isNumber && value.getUnqualifiedType().getCanonicalType() == given.getUnqualifiedType().getCanonicalType()
-             ? std::optional(Use{*group, name})
+             ? std::optional(Use{*group, name, object})
              : std::nullopt;
 }
 
@@ -101,10 +102,8 @@ public:
     return true;
   }
   bool VisitCallExpr(cl::CallExpr *call) override {
-    if (!groups.useOf(call))
-      return true;
-    auto *member = dyn_cast<cl::MemberExpr>(call->getCallee()->IgnoreParenImpCasts());
-    understand(member ? member->getBase() : call->getArg(0));
+    if (const auto use = groups.useOf(call))
+      understand(use->object);
     return true;
   }
   bool VisitDeclRefExpr(cl::DeclRefExpr *ref) override {
@@ -126,11 +125,17 @@ private:
 };
 } // namespace optiml
 
-void ThreadGroups::find(const cl::FunctionDecl &function, const cl::ASTContext &ast) {
+void ThreadGroups::find(const cl::FunctionDecl &function) {
   GroupFinder finder(*this);
   finder.TraverseStmt(function.getBody());
   if (!finder.good || finder.mentioned != finder.understood)
     variables.clear();
+}
+
+static ExprRef warpFunction(const std::shared_ptr<Expr> &call) {
+  call->pure = false;
+  call->isLibrary = call->isOfAnyBlock = true;
+  return call;
 }
 
 ExprRef KernelReader::groupValue(const cl::CallExpr *x) {
@@ -138,14 +143,7 @@ ExprRef KernelReader::groupValue(const cl::CallExpr *x) {
   if (!use || use->name == "sync")
     return nullptr;
   const Type number = convert(ast.UnsignedIntTy);
-  auto index = [&](const char *base, unsigned axis) {
-    auto made = std::make_shared<Expr>(*builtin(axisName(base, axis)));
-    made->type = number;
-    return made;
-  };
-  const ExprRef threads =
-      binary("*", binary("*", index("blockDim", 0), index("blockDim", 1), number), index("blockDim", 2), number);
-  const ExprRef rank = rankInBlock(number);
+  const ExprRef threads = threadsInBlock(number), rank = rankInBlock(number);
   const ExprRef lanes = intLit(warpSize, number);
   const bool isWarp = use->group == ThreadGroups::Group::Warp;
   if (use->name == "thread_rank")
@@ -159,10 +157,7 @@ ExprRef KernelReader::groupValue(const cl::CallExpr *x) {
   std::vector<ExprRef> args = {intLit(0xffffffff, number)};
   for (const cl::Expr *arg : x->arguments())
     args.push_back(expression(arg));
-  auto made = make(ExprKind::Call, x, "__" + use->name.str() + "_sync", args);
-  made->pure = false;
-  made->isLibrary = made->isOfAnyBlock = true;
-  return made;
+  return warpFunction(make(ExprKind::Call, x, "__" + use->name.str() + "_sync", args));
 }
 
 bool KernelReader::groupBarrier(const cl::CallExpr *x, std::vector<StmtRef> &out) {
@@ -170,12 +165,8 @@ bool KernelReader::groupBarrier(const cl::CallExpr *x, std::vector<StmtRef> &out
   if (!use || use->name != "sync")
     return false;
   StmtRef s = newStmt(use->group == ThreadGroups::Group::Block ? StmtKind::Barrier : StmtKind::Expr, x);
-  if (s->kind == StmtKind::Expr) {
-    auto call = make(ExprKind::Call, x, "__syncwarp");
-    call->pure = false;
-    call->isLibrary = call->isOfAnyBlock = true;
-    s->expr = call;
-  }
+  if (s->kind == StmtKind::Expr)
+    s->expr = warpFunction(make(ExprKind::Call, x, "__syncwarp"));
   out.push_back(s);
   return true;
 }

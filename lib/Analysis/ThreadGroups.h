@@ -8,7 +8,6 @@
 #ifndef OPTIML_LIB_ANALYSIS_THREADGROUPS_H
 #define OPTIML_LIB_ANALYSIS_THREADGROUPS_H
 
-#include "clang/AST/ASTContext.h"
 #include "clang/AST/Expr.h"
 #include <map>
 #include <optional>
@@ -22,10 +21,11 @@ public:
   struct Use {
     Group group;
     llvm::StringRef name;
+    const clang::Expr *object; ///< that stands for the group
   };
 
   /// Looks for the function's variables for groups. None is known where one is used in another way.
-  void find(const clang::FunctionDecl &function, const clang::ASTContext &ast);
+  void find(const clang::FunctionDecl &function);
   /// The declaration of one: nothing needs it any more.
   bool isKnown(const clang::VarDecl *v) const { return variables.count(v); }
   /// The group that the expression stands for.

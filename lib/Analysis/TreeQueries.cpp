@@ -185,16 +185,35 @@ bool optiml::usesAddressesOfLocals(const Kernel &kernel) {
                  [&](const Stmt &s) { return s.kind == StmtKind::Decl && !s.isShared && names.count(s.text); });
 }
 
+static ExprRef indexAs(const Type &type, const char *base, unsigned axis) {
+  auto made = std::make_shared<Expr>(*builtin(axisName(base, axis)));
+  made->type = type;
+  return made;
+}
+
 ExprRef optiml::rankInBlock(const Type &type) {
-  auto index = [&](const char *base, unsigned axis) {
-    auto made = std::make_shared<Expr>(*builtin(axisName(base, axis)));
-    made->type = type;
-    return made;
-  };
-  ExprRef rank = index("threadIdx", 2);
+  ExprRef rank = indexAs(type, "threadIdx", 2);
   for (unsigned axis : {1u, 0u})
-    rank = binary("+", binary("*", rank, index("blockDim", axis), type), index("threadIdx", axis), type);
+    rank =
+        binary("+", binary("*", rank, indexAs(type, "blockDim", axis), type), indexAs(type, "threadIdx", axis), type);
   return rank;
+}
+
+ExprRef optiml::threadsInBlock(const Type &type) {
+  ExprRef threads = indexAs(type, "blockDim", 0);
+  for (unsigned axis : {1u, 2u})
+    threads = binary("*", threads, indexAs(type, "blockDim", axis), type);
+  return threads;
+}
+
+void optiml::renameIndex(Kernel &kernel, const std::string &from, const std::string &to) {
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+    if (!isBuiltin(e, from))
+      return nullptr;
+    auto made = std::make_shared<Expr>(*e);
+    made->text = to;
+    return made;
+  });
 }
 
 const Type *optiml::typeOfArgument(const Kernel &kernel, llvm::StringRef name) {

@@ -291,7 +291,7 @@ bool Distributor::hasPlainElements(const std::string &array) const {
 
 /// Shared memory, for each copy that has its own content there. How many elements an array of dynamic size has is not
 /// known here: element by element, the copies follow one another.
-llvm::Expected<bool> Distributor::shared(const StmtRef &declaration, Pass &pass) {
+llvm::Error Distributor::shared(const StmtRef &declaration, Pass &pass) {
   StmtRef storage = clone(declaration);
   if (const unsigned mask = (valueVaries(storage->text) | widenedMask(storage->text)) & allCopies) {
     if (storage->isExtern && !hasPlainElements(storage->text))
@@ -302,15 +302,18 @@ llvm::Expected<bool> Distributor::shared(const StmtRef &declaration, Pass &pass)
       addExtents(*storage, mask);
   }
   pass.out.push_back(storage);
-  return true;
+  return llvm::Error::success();
 }
 
 /// False: the declaration is a leaf like others.
 llvm::Expected<bool> Distributor::declaration(const std::vector<StmtRef> &stmts, size_t at, Pass &pass) {
   Stmt &s = *stmts[at];
   guardOf[s.text] = pass.guard;
-  if (s.isShared)
-    return shared(stmts[at], pass);
+  if (s.isShared) {
+    if (llvm::Error e = shared(stmts[at], pass))
+      return std::move(e);
+    return true;
+  }
   if (keepsItsPlace(s, pass.guard)) {
     if (!isOfIndicesAlone(s))
       flush(pass); // what it is made from stands before it

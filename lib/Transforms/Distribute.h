@@ -68,7 +68,7 @@ private:
   void addExtents(Stmt &declaration, unsigned mask) const;
   bool hasPlainElements(const std::string &array) const;
   bool isInterleaved(const ExprRef &e) const { return e->kind == ExprKind::Var && interleaved.count(e->text); }
-  llvm::Expected<bool> shared(const StmtRef &declaration, Pass &pass);
+  llvm::Error shared(const StmtRef &declaration, Pass &pass);
   llvm::Expected<bool> declaration(const std::vector<StmtRef> &stmts, size_t at, Pass &pass);
   llvm::Expected<bool> branch(const StmtRef &stmt, Pass &pass);
   llvm::Expected<bool> loop(const StmtRef &stmt, Pass &pass);

@@ -77,6 +77,11 @@ const Stmt *onlyStatement(const Stmt &s);
 
 /// A thread's number in its block, where x runs fastest (CUDA C++ Programming Guide, thread hierarchy).
 ExprRef rankInBlock(const Type &type);
+/// How many threads a block has.
+ExprRef threadsInBlock(const Type &type);
+
+/// Another index in place of one: "globalIdx.x", "blockIdx.y". Each use keeps its type.
+void renameIndex(Kernel &kernel, const std::string &from, const std::string &to);
 
 /// Calls f for each list of statements, outermost first.
 void forEachList(Stmt &root, const std::function<void(std::vector<StmtRef> &)> &f);

@@ -51,8 +51,9 @@ std::vector<Allocation *> reachableBuffers(const Launch &launch);
 /// All pointers of a kernel, those to void too.
 std::vector<PointerDesc> pointersOf(const KernelDesc &kernel);
 
-/// The allocation that a pointer in an argument belongs to (one past its end counts), or null. `offset`: in bytes, in
-/// an argument of class type.
+/// A pointer in an argument. `offset`: in bytes, in an argument of class type.
+uint64_t addressIn(const Launch &launch, uint32_t parameter, uint32_t offset);
+/// The allocation that it belongs to (one past its end counts), or null.
 Allocation *pointedTo(const Launch &launch, uint32_t parameter, uint32_t offset = 0);
 
 } // namespace optiml::emu

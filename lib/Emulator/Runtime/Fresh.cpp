@@ -78,21 +78,15 @@ void optiml::emu::freshBeforeCopy(Allocation &from) {
 }
 
 /// Of the arguments that are plain numbers. (What fills the gaps of a record is anybody's guess.)
-static uint64_t hashOfNumbers(const Launch &l) {
+static uint64_t hashOfNumbers(const Launch &l, std::span<const PointerDesc> all) {
   std::set<uint32_t> pointers;
-  for (const PointerDesc &p : pointersOf(*l.kernel))
+  for (const PointerDesc &p : all)
     pointers.insert(p.parameter);
   uint64_t hash = 0;
   for (uint32_t i = 0; i < l.kernel->numParams; ++i)
     if (const ParamDesc &param = l.kernel->params[i]; !pointers.count(i) && param.size <= 8)
       hash = hash * 31 + hashOf(static_cast<const char *>(l.args[i]), param.size);
   return hash;
-}
-
-static uint64_t offsetIn(const Allocation &a, const Launch &l, const PointerDesc &pointer) {
-  uint64_t address;
-  memcpy(&address, static_cast<const char *>(l.args[pointer.parameter]) + pointer.offset, sizeof address);
-  return address - a.address;
 }
 
 void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
@@ -122,9 +116,10 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
     std::string name, element;
   };
   std::vector<Output> outputs;
-  uint64_t inputs = hashOfNumbers(l); ///< identifies arguments and contents
+  const std::vector<PointerDesc> pointers = pointersOf(*l.kernel);
+  uint64_t inputs = hashOfNumbers(l, pointers); ///< identifies arguments and contents
   bool changed = false;
-  for (const PointerDesc &p : pointersOf(*l.kernel)) {
+  for (const PointerDesc &p : pointers) {
     Allocation *a = pointedTo(l, p.parameter, p.offset);
     if (!a || !done.insert(a).second)
       continue;
@@ -133,7 +128,7 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
     uint64_t seed = settings().freshSeed ^ hashOf(type.data(), type.size()) ^
                     (p.parameter + 1 + (uint64_t(p.offset) << 32)) * 0x9E3779B97F4A7C15;
     changed |= refreshBuffer(data, a->bytes, p.pointee, seed, settings().freshIntegers);
-    inputs = (inputs * 31 + hashOf(data, a->bytes)) * 31 + offsetIn(*a, l, p);
+    inputs = (inputs * 31 + hashOf(data, a->bytes)) * 31 + (addressIn(l, p.parameter, p.offset) - a->address);
     outputs.push_back({a, "argument " + std::to_string(p.parameter) + " (" + type + ")", p.pointee});
   }
   if (changed) {

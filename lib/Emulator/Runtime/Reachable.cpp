@@ -22,9 +22,14 @@ static void pointersIn(const char *bytes, uint64_t size, std::set<Allocation *> 
   }
 }
 
-Allocation *optiml::emu::pointedTo(const Launch &l, uint32_t parameter, uint32_t offset) {
+uint64_t optiml::emu::addressIn(const Launch &l, uint32_t parameter, uint32_t offset) {
   uint64_t address;
   memcpy(&address, static_cast<const char *>(l.args[parameter]) + offset, 8);
+  return address;
+}
+
+Allocation *optiml::emu::pointedTo(const Launch &l, uint32_t parameter, uint32_t offset) {
+  const uint64_t address = addressIn(l, parameter, offset);
   Allocation *a = Memory::get().find(address);
   return a ? a : address ? Memory::get().find(address - 1) : nullptr;
 }

@@ -100,8 +100,7 @@ struct Verifier::Impl {
   /// Error says that a launch would be over the limits.
   llvm::Error addTargets(const KernelRewrite &rewrite, std::vector<Target> &targets, std::vector<Target> &largeTargets,
                          VerifyReport &report) const;
-  /// Whether the rewrite with that key was right in another variant.
-  /// The runs in which the rewrite was compared; none: it is not proven.
+  /// The runs in which the rewrite with that key was right in another variant; none: it was in no other.
   std::optional<unsigned> runsOfProof(const std::string &key);
   llvm::Error buildBounds(Changed &changed);
   /// `thorough`: with more fresh inputs, and every launch must be compared. Of `large` launches some blocks run, where

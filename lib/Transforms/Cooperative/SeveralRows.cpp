@@ -8,16 +8,6 @@
 
 using namespace optiml;
 
-static void renameIndex(Kernel &kernel, const std::string &from, const std::string &to) {
-  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
-    if (!isBuiltin(e, from))
-      return nullptr;
-    auto made = std::make_shared<Expr>(*e);
-    made->text = to;
-    return made;
-  });
-}
-
 /// Where the rows fill whole groups, one test of "row < end" stands for all rows of a group. These tests get names in
 /// place of the row, which do not differ between rows; the answer is what they stand for.
 static std::map<std::string, ExprRef> testFirstRows(KernelState &state, Kernel &kernel, int64_t each,

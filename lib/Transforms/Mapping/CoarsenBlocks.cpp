@@ -101,15 +101,10 @@ std::optional<unsigned> freeAxis(const Kernel &kernel) {
 
 /// blockIdx.from becomes globalIdx.to, and there are `factor` times the blocks.
 void renameBlocks(Kernel &kernel, unsigned from, unsigned to, int64_t factor) {
-  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
-    if (isBuiltin(e, axisName("gridDim", from)))
-      return mul(e, intLit(factor));
-    if (!isBuiltin(e, axisName("blockIdx", from)))
-      return nullptr;
-    auto made = std::make_shared<Expr>(*e);
-    made->text = axisName("globalIdx", to);
-    return made;
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) {
+    return isBuiltin(e, axisName("gridDim", from)) ? mul(e, intLit(factor)) : ExprRef();
   });
+  renameIndex(kernel, axisName("blockIdx", from), axisName("globalIdx", to));
 }
 
 /// Each barrier is one of a copy's own: nothing is gained where blocks wait one after the other.
