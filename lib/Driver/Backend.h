@@ -137,7 +137,7 @@ public:
                                    nlohmann::json &summary) = 0;
   /// Whether the program that buildProgram() has built copies the same to the host as the original (GpuProgram.h).
   virtual llvm::Expected<std::string> compareCopies(const SearchTask &, const std::string & /*executable*/,
-                                                    unsigned /*floatBytes*/) {
+                                                    std::optional<unsigned> /*floatBytes*/) {
     return makeError("no programs are run");
   }
   /// Where programs are run: builds the emitted text as an executable of that name in the task's folder.
@@ -146,6 +146,8 @@ public:
                                                    const std::atomic<bool> * /*cancel*/) const {
     return std::string();
   }
+  /// The program may be searched next: what that needs of it is compiled beside what goes on.
+  virtual void compileAhead(const SearchTask &, const std::string & /*text*/) {}
   /// Where variants are verified beside the search: calls this with each that is faster than those before it, from any
   /// thread, until it is called with null.
   virtual void whenVerified(std::function<void(const Variant &)>) {}

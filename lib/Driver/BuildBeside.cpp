@@ -6,52 +6,53 @@ using namespace optiml;
 
 BuildBeside::~BuildBeside() {
   stop.raise();
-  if (running.valid())
-    running.wait();
+  for (std::future<void> &builder : running)
+    builder.wait();
 }
 
 void BuildBeside::want(const Variant &variant) {
   std::lock_guard lock(mutex);
   const std::string key = variant.key();
-  if (stop.passed() || key == current || built.count(key))
+  if (stop.passed() || current.count(key) || built.count(key))
     return;
   next = variant;
-  if (std::exchange(isRunning, true))
+  if (builders == most)
     return;
-  running = std::async(std::launch::async, [this] { buildAll(); });
+  ++builders;
+  running.push_back(std::async(std::launch::async, [this] { buildAll(); }));
 }
 
 void BuildBeside::buildAll() {
-  for (;;) {
-    std::unique_lock lock(mutex);
-    std::optional<Variant> variant = std::exchange(next, std::nullopt);
-    current = variant ? variant->key() : "";
-    if (!variant || stop.passed()) {
-      isRunning = false;
-      return;
-    }
+  std::unique_lock lock(mutex);
+  while (next && !stop.passed()) {
+    const Variant variant = *std::exchange(next, std::nullopt);
+    const std::string key = variant.key();
+    current.insert(key);
     lock.unlock();
-    auto executable = make(*variant, stop.flag());
+    auto executable = make(variant, stop.flag());
     lock.lock();
-    built[current] = executable ? *executable : "";
+    built[key] = executable ? *executable : "";
+    current.erase(key);
     if (!executable)
       llvm::consumeError(executable.takeError()); // it is built again, with a message
+    changed.notify_all();
   }
+  --builders;
+  changed.notify_all();
 }
 
 std::string BuildBeside::take(const std::string &key) {
+  std::string executable;
   {
-    std::lock_guard lock(mutex);
-    bool isComing = current == key || (next && next->key() == key);
+    std::unique_lock lock(mutex);
     if (next && next->key() != key)
       next.reset();
-    if (!isComing)
-      stop.raise();
+    changed.wait(lock, [&] { return !current.count(key) && !(next && builders); });
+    if (auto known = built.find(key); known != built.end())
+      executable = known->second;
+    stop.raise();
   }
-  if (running.valid())
-    running.wait();
-  stop.raise();
-  std::lock_guard lock(mutex);
-  auto known = built.find(key);
-  return known == built.end() ? "" : known->second;
+  for (std::future<void> &builder : running)
+    builder.wait();
+  return executable;
 }

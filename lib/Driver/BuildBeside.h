@@ -10,22 +10,25 @@
 #include "optiml/Core/Variant.h"
 #include "optiml/Support/Deadline.h"
 #include "llvm/Support/Error.h"
+#include <condition_variable>
 #include <functional>
 #include <future>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 
 namespace optiml {
 
 class BuildBeside {
 public:
-  /// Writes the program with the variant and builds it: the executable's path. Raising `cancel` stops nvcc. Calls do
-  /// not overlap, but come from a thread of their own.
+  /// Writes the program with the variant and builds it: the executable's path. Raising `cancel` stops nvcc. Calls come
+  /// from threads of their own.
   using Make = std::function<llvm::Expected<std::string>(const Variant &variant, const std::atomic<bool> *cancel)>;
 
-  /// `cancel` may be null.
-  BuildBeside(Make make, const std::atomic<bool> *cancel) : make(std::move(make)), stop(0, cancel) {}
+  /// At most `most` programs are built at once. `cancel` may be null.
+  BuildBeside(Make make, unsigned most, const std::atomic<bool> *cancel)
+      : make(std::move(make)), most(most), stop(0, cancel) {}
   ~BuildBeside();
   BuildBeside(const BuildBeside &) = delete;
   BuildBeside &operator=(const BuildBeside &) = delete;
@@ -40,13 +43,15 @@ private:
   void buildAll();
 
   Make make;
+  const unsigned most;
   Deadline stop;
   std::mutex mutex; ///< of what follows
+  std::condition_variable changed;
   std::optional<Variant> next;
-  std::string current; ///< the key of what is being built
+  std::set<std::string> current; ///< the keys of what is being built
   std::map<std::string, std::string> built;
-  bool isRunning = false;
-  std::future<void> running;
+  unsigned builders = 0; ///< at work
+  std::vector<std::future<void>> running;
 };
 
 } // namespace optiml

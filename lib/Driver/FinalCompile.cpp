@@ -127,6 +127,19 @@ static llvm::Error nameTheUsersFile(const std::string &dependencies, const std::
   return writeFileAtomically(dependencies, *content);
 }
 
+/// As a whole or not at all.
+static llvm::Error copyTo(const std::string &output, const std::string &file) {
+  auto content = readFile(file);
+  if (!content)
+    return content.takeError();
+  if (llvm::Error e = writeFileAtomically(output, *content))
+    return e;
+  if (auto permissions = llvm::sys::fs::getPermissions(file))
+    if (std::error_code e = llvm::sys::fs::setPermissions(output, *permissions))
+      return makeError("{0}: {1}", output, e.message());
+  return llvm::Error::success();
+}
+
 namespace {
 
 /// Where nvcc writes in place of the user's output, which gets it as a whole or not at all.
@@ -135,7 +148,7 @@ public:
   /// Changes `args`, nvcc's, unless they name no file that can be replaced.
   OutputElsewhere(const std::string &folder, std::vector<std::string> &args);
   /// The output is complete.
-  llvm::Error put() const;
+  llvm::Error put() const { return output.empty() ? llvm::Error::success() : copyTo(output, elsewhere); }
 
 private:
   std::string output, elsewhere;
@@ -192,20 +205,6 @@ OutputElsewhere::OutputElsewhere(const std::string &folder, std::vector<std::str
   }
 }
 
-llvm::Error OutputElsewhere::put() const {
-  if (output.empty())
-    return llvm::Error::success();
-  auto content = readFile(elsewhere);
-  if (!content)
-    return content.takeError();
-  if (llvm::Error e = writeFileAtomically(output, *content))
-    return e;
-  if (auto permissions = llvm::sys::fs::getPermissions(elsewhere))
-    if (std::error_code e = llvm::sys::fs::setPermissions(output, *permissions))
-      return makeError("{0}: {1}", output, e.message());
-  return llvm::Error::success();
-}
-
 llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
                                             const std::vector<Replacement> &sources, NvccOutput *output,
                                             const std::atomic<bool> *cancel, const std::string &dependsOn) {
@@ -249,4 +248,36 @@ llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const st
       return std::move(e);
   }
   return code;
+}
+
+std::string optiml::messagesOf(const std::string &executable) { return executable + ".messages"; }
+
+/// Whether all that these arguments ask for is a program, in which no line of a source shows.
+static bool askForProgram(const std::vector<std::string> &arguments) {
+  static const std::set<llvm::StringRef> others = words(
+      "-c --compile -dc --device-c -dw --device-w -dlink --device-link -link --link -lib --lib -shared --shared -ptx "
+      "--ptx -cubin --cubin -fatbin --fatbin -optix-ir --optix-ir -ltoir --ltoir -cuda --cuda -E --preprocess -M "
+      "--generate-dependencies -MM --generate-nonsystem-dependencies -run --run -keep --keep -keep-dir --keep-dir "
+      "-save-temps --save-temps -dryrun --dryrun -n -v --verbose -time --time -clean --clean-targets "
+      "-g --debug -G --device-debug -lineinfo --generate-line-info -src-in-ptx --source-in-ptx "
+      "-optf --options-file");
+  return llvm::none_of(arguments, [](llvm::StringRef a) { return others.count(a.split('=').first) != 0; });
+}
+
+llvm::Expected<bool> optiml::putProgram(const std::vector<std::string> &arguments, const std::string &executable) {
+  std::string output = valueOf(arguments, "-o --output-file");
+  if (output.empty())
+    output = "a.out";
+  const llvm::StringRef into = llvm::sys::path::parent_path(output);
+  if (!askForProgram(arguments) || needsItsPlace(arguments) || !dependencyFile(arguments, output).empty() ||
+      !valueOf(arguments, "-odir --output-directory").empty() || !canBeReplaced(output) ||
+      !(into.empty() || llvm::sys::fs::is_directory(into)) || !llvm::sys::fs::exists(executable))
+    return false;
+  if (llvm::Error e = copyTo(output, executable))
+    return std::move(e);
+  if (auto messages = readFile(messagesOf(executable)))
+    llvm::errs() << *messages;
+  else
+    llvm::consumeError(messages.takeError()); // there were none
+  return true;
 }

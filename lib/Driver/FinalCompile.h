@@ -41,6 +41,12 @@ llvm::Expected<int> compileReplaced(const Toolchain &toolchain, const std::vecto
                                     const std::vector<Replacement> &sources, NvccOutput *output = nullptr,
                                     const std::atomic<bool> *cancel = nullptr, const std::string &dependsOn = "");
 
+/// What nvcc said when it built a program is kept beside it.
+std::string messagesOf(const std::string &executable);
+/// Puts a program that was built of the same sources with the same arguments, but for its output's place, where nvcc
+/// would have put it, and prints what nvcc said. False where nvcc would do something else, or more than that.
+llvm::Expected<bool> putProgram(const std::vector<std::string> &arguments, const std::string &executable);
+
 } // namespace optiml
 
 #endif

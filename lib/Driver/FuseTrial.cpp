@@ -109,7 +109,7 @@ namespace {
 
 class Trial {
 public:
-  Trial(const SearchTask &task, Backend &backend, const Program &device, const FusionsAhead::Made &ahead)
+  Trial(const SearchTask &task, Backend &backend, const Program &device, FusionsAhead::Made &ahead)
       : task(task), backend(backend), device(device), ahead(ahead), host(*ahead.host) {}
   llvm::Expected<FuseTrial> run();
   llvm::Expected<FuseTrial> runOverRows(const FuseTrial &plain);
@@ -119,7 +119,7 @@ private:
   const SearchTask &task;
   Backend &backend;
   const Program &device;
-  const FusionsAhead::Made &ahead;
+  FusionsAhead::Made &ahead;
   const Program &host;
 
   std::vector<FusionCandidate> candidates(bool overRows);
@@ -185,8 +185,7 @@ static void keepWithRows(std::vector<FusionCandidate> &fusions, const std::set<u
   });
 }
 
-FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const Program &device)
-    : stop(0, task.cancel()) {
+FusionsAhead::FusionsAhead(const SearchTask &task, Backend &backend, const Program &device) : stop(0, task.cancel()) {
   making = std::async(std::launch::async, [&task, &backend, &device, this] {
     Made made;
     if (device.launches().size() < 2 || task.isRecorded())
@@ -208,17 +207,27 @@ FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const
         return;
       std::shared_future<std::string> before;
       if (!made.built.empty())
-        before = made.built.back().second;
-      made.built.emplace_back(*text,
-                              std::async(std::launch::async, [&task, &backend, this, text = *text, name, before] {
-                                if (before.valid())
-                                  before.wait();
-                                auto executable = backend.buildProgram(task, text, name, stop.flag());
-                                if (executable)
-                                  return *executable;
-                                llvm::consumeError(executable.takeError());
-                                return std::string();
-                              }));
+        before = made.built.back().executable;
+      Made::Built ahead;
+      ahead.text = *text;
+      ahead.executable = std::async(std::launch::async, [&task, &backend, this, text = *text, name, before] {
+        if (before.valid())
+          before.wait();
+        auto executable = backend.buildProgram(task, text, name, stop.flag());
+        if (executable)
+          return *executable;
+        llvm::consumeError(executable.takeError());
+        return std::string();
+      });
+      backend.compileAhead(task, *text);
+      ahead.device = std::async(std::launch::async, [&task, path = device.path(), text = *text] {
+        auto parsed = Program::parse(path, text, task.options, task.toolchain, View::Device);
+        if (parsed)
+          return std::move(*parsed);
+        llvm::consumeError(parsed.takeError());
+        return std::unique_ptr<Program>();
+      });
+      made.built.push_back(std::move(ahead));
     };
     made.found = usefulFusions(task, device, *made.host, isSpelledAlike, /*overRows=*/false);
     build(made.found->fusions, "program-fused");
@@ -235,7 +244,7 @@ FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const
 
 FusionsAhead::~FusionsAhead() { stop.raise(); }
 
-const FusionsAhead::Made &FusionsAhead::get() {
+FusionsAhead::Made &FusionsAhead::get() {
   if (!made)
     made = making.get();
   return *made;
@@ -276,9 +285,12 @@ llvm::Expected<FuseTrial> Trial::written(const std::vector<FusionCandidate> &fus
     return text.takeError();
   FuseTrial trial;
   trial.text = std::move(*text);
-  auto built = llvm::find_if(ahead.built, [&](const auto &other) { return other.first == trial.text; });
-  if (built != ahead.built.end())
-    trial.executable = built->second.get();
+  auto built = llvm::find_if(ahead.built, [&](const auto &other) { return other.text == trial.text; });
+  if (built != ahead.built.end()) {
+    trial.executable = built->executable.get();
+    if (built->device.valid())
+      trial.device = built->device.get();
+  }
   if (trial.executable.empty())
     if (llvm::Error e = backend.buildProgram(task, trial.text, "program-" + contentHash(trial.text), task.cancel())
                             .moveInto(trial.executable))
@@ -325,6 +337,8 @@ llvm::Expected<FuseTrial> Trial::timedAndCompared(const std::vector<FusionCandid
     return timed.takeError();
   trial->times = timed->times;
   trial->verified = std::move(timed->verified);
+  if (trial->device)
+    return trial;
   auto fused = Program::parse(device.path(), trial->text, task.options, task.toolchain, View::Device);
   if (!fused)
     return fused.takeError();
@@ -373,7 +387,7 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
   FuseTrials result;
   if (device.launches().size() < 2)
     return result;
-  const FusionsAhead::Made &made = ahead.get();
+  FusionsAhead::Made &made = ahead.get();
   if (!made.host) {
     result.plain.notes.push_back("launches that follow one another stay apart: " + made.why);
     return result;
@@ -386,7 +400,7 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
     return result;
   }
   if (!made.built.empty())
-    made.built.front().second.wait(); // it is on its way since the original was observed
+    made.built.front().executable.wait(); // it is on its way since the original was observed
   Deadline share(std::max(1e-3, timeShare * budget.remaining()), task.cancel());
   auto within = [&](auto attempt) {
     SearchTask limited = task;

@@ -141,6 +141,13 @@ static void addVerified(const std::map<std::string, double> &counters, nlohmann:
           .str();
 }
 
+void GpuBackend::tellFinalists(const std::vector<Candidate> &best) {
+  std::lock_guard lock(mutex);
+  for (const Candidate &candidate : llvm::reverse(best)) // what is asked for last is built first
+    if (verified)
+      verified(*candidate.variant);
+}
+
 void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) {
   addFacts(summary);
   std::vector<Candidate> all = result.top;
@@ -163,6 +170,7 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   watch.lap("verify");
   const std::vector<Candidate> best =
       finalists(std::move(all), result.best, [&](const Variant &variant) { return own->isVerified(variant); });
+  tellFinalists(best);
   std::vector<std::pair<const Variant *, Measurement>> entries;
   for (const Candidate &candidate : best)
     entries.push_back({candidate.variant.get(), candidate.measurement});

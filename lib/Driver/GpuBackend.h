@@ -32,6 +32,7 @@ public:
   std::vector<std::string> otherSizes() const override { return emulated.arguments; }
 
   llvm::Error observe(const SearchTask &task) override;
+  void compileAhead(const SearchTask &task, const std::string &text) override;
   llvm::Expected<Evaluator *> evaluator(const SearchTask &task) override;
   std::optional<KernelUse> timeOf(const std::string &symbol) const override;
   double roofline() const override { return own ? rooflineOf(own->baseline()) : 0; }
@@ -53,8 +54,8 @@ public:
   llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
                            nlohmann::json &summary) override;
   llvm::Expected<std::string> compareCopies(const SearchTask &task, const std::string &executable,
-                                            unsigned floatBytes) override {
-    return compareGpuCopies(task, copiesOf(original), copiesOf(executable), floatBytes);
+                                            std::optional<unsigned> floatBytes) override {
+    return compareGpuCopies(task, copiesOf(original), copiesOf(executable), elements, floatBytes);
   }
   llvm::Expected<std::string> buildProgram(const SearchTask &task, const std::string &emitted, const std::string &name,
                                            const std::atomic<bool> *cancel) const override {
@@ -96,12 +97,15 @@ private:
   void compileOriginal(const SearchTask &task);
   /// Tells of the first gain that was measured, and of the first that was verified.
   void tellGain(double seconds, const Variant &variant, double speedup, bool isVerified);
+  /// Whoever builds programs beside the search hears of those that race.
+  void tellFinalists(const std::vector<Candidate> &best);
 
   std::unique_ptr<WorkerPool> pool;
   const GpuSpec &gpu;
   std::unique_ptr<EarlyBuild> early;
   std::string original;                    ///< its executable
   GpuRun run;                              ///< of the original
+  ElementsByAddress elements;              ///< of that run's memory
   std::unique_ptr<ObservedProgram> paused; ///< the original, where it has not run to its end
   std::map<std::string, Watched> watched;  ///< by the executable
   double originalSeconds = 0;              ///< of the original's kernels, beside the last program that was watched
@@ -116,7 +120,9 @@ private:
     std::unique_ptr<TextCompiler> compiler;
     std::shared_ptr<const CompiledText> text;
   };
-  std::future<llvm::Expected<Compiled>> compiled; ///< the original's kernels, while the program is observed
+  static std::future<llvm::Expected<Compiled>> compiling(const SearchTask &task, const std::string &text);
+  std::future<llvm::Expected<Compiled>> compiled;                     ///< the kernels of what is observed
+  std::map<std::string, std::future<llvm::Expected<Compiled>>> ahead; ///< by text, of what may be observed next
   std::unique_ptr<GpuEvaluator> own;
 };
 

@@ -14,8 +14,9 @@ static constexpr double slowRunSeconds = 2;      // a program that runs so long 
 // A whole program that is so much faster in its first run need not run again, unless it is over sooner than that, which
 // gives a better figure.
 static constexpr double clearGain = 1.1, mayRunAgainSeconds = 0.5;
-// The same where both were captured: what is copied before a launch leaves the caches in another state.
-static constexpr double clearCapturedGain = 1.25;
+// The same where both were captured: what is copied before a launch leaves the caches in another state. A smaller gain
+// that other runs show too is one.
+static constexpr double clearCapturedGain = 1.25, likelyGain = 1.02;
 
 llvm::Expected<ProgramTimes> optiml::timeBesides(const SearchTask &task, const OriginalProgram &original,
                                                  const std::string &changed, const GpuRun *watched) {
@@ -26,10 +27,11 @@ llvm::Expected<ProgramTimes> optiml::timeBesides(const SearchTask &task, const O
     return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten.exitCode,
                      original.run.exitCode);
   };
+  double gain = 0; // where both were captured
   if (watched) {
     if (llvm::Error e = endsAlike(*watched))
       return std::move(e);
-    const double gain = times.before / watched->times.kernelSeconds;
+    gain = times.before / watched->times.kernelSeconds;
     if (watched->seconds > slowRunSeconds || gain >= clearCapturedGain || gain * clearCapturedGain <= 1)
       return ProgramTimes{times.before, watched->times.kernelSeconds};
   }
@@ -48,7 +50,9 @@ llvm::Expected<ProgramTimes> optiml::timeBesides(const SearchTask &task, const O
     if (!again)
       return again.takeError();
     times.before = std::min(times.before, again->times.kernelSeconds);
-    if (rewritten->seconds > mayRunAgainSeconds) // the search needs the time more
+    const bool isLikely =
+        gain >= likelyGain && likelyGain * rewritten->times.kernelSeconds <= again->times.kernelSeconds;
+    if (rewritten->seconds > mayRunAgainSeconds || isLikely) // the search needs the time more
       break;
   }
   return times;

@@ -13,9 +13,37 @@ using namespace optiml;
 // element may be near zero: then that of the greatest counts.
 static constexpr double singleError = 1e-5, doubleError = 1e-13;
 
-/// The copies of a run, each its bytes.
-static llvm::Expected<std::vector<std::string>> copiesOf(const SearchTask &task, const CopyingProgram &program,
-                                                         int &exitCode) {
+void ElementsByAddress::add(const std::vector<LaunchImage> &launches) {
+  for (const LaunchImage &launch : launches) {
+    const std::vector<ElementType> types = bufferTypes(launch);
+    for (size_t i = 0; i < launch.buffers.size(); ++i) {
+      const BufferImage &buffer = launch.buffers[i];
+      if (!buffer.symbol.empty() || types[i].kind == ElementKind::Unknown)
+        continue;
+      auto [known, isNew] = ranges.try_emplace(buffer.address, Range{buffer.bytes, types[i]});
+      known->second.isClear &= known->second.type == types[i] && known->second.bytes == buffer.bytes;
+    }
+  }
+}
+
+ElementType ElementsByAddress::at(uint64_t address) const {
+  auto after = ranges.upper_bound(address);
+  if (after == ranges.begin())
+    return {};
+  const auto &[begin, range] = *std::prev(after);
+  return range.isClear && address - begin < range.bytes ? range.type : ElementType();
+}
+
+namespace {
+struct Copy {
+  uint64_t from; ///< where it lay on the device; 0: not known
+  std::string content;
+};
+} // namespace
+
+/// The copies of a run.
+static llvm::Expected<std::vector<Copy>> copiesOf(const SearchTask &task, const CopyingProgram &program,
+                                                  int &exitCode) {
   std::string file = program.copies;
   exitCode = program.exitCode;
   if (file.empty()) {
@@ -30,45 +58,69 @@ static llvm::Expected<std::vector<std::string>> copiesOf(const SearchTask &task,
     llvm::sys::fs::remove(file);
   if (!buffer)
     return makeError("what the program copies to the host is not known");
-  std::vector<std::string> copies;
+  std::vector<Copy> copies;
   for (llvm::StringRef rest = (*buffer)->getBuffer(); !rest.empty();) {
-    uint64_t bytes = 0;
-    if (rest.size() < sizeof bytes)
+    uint64_t head[2] = {0, 0}; // where it lay, and its bytes
+    if (rest.size() < sizeof head)
       return makeError("what the program copies to the host was not written as a whole");
-    memcpy(&bytes, rest.data(), sizeof bytes);
-    rest = rest.drop_front(sizeof bytes);
-    if (rest.size() < bytes)
+    memcpy(head, rest.data(), sizeof head);
+    rest = rest.drop_front(sizeof head);
+    if (rest.size() < head[1])
       return makeError("what the program copies to the host was not written as a whole");
-    copies.push_back(rest.take_front(bytes).str());
-    rest = rest.drop_front(bytes);
+    copies.push_back({head[0], rest.take_front(head[1]).str()});
+    rest = rest.drop_front(head[1]);
   }
   return copies;
 }
 
-/// The first element that differs by more than rounding; none: they are the same.
-template <typename T>
-static std::optional<size_t> firstDifference(const std::string &a, const std::string &b, double error) {
+/// The first element that differs by more than rounding; none: they are the same. `ulp`: of a type whose numbers are
+/// rounded coarsely, the relative distance of two that follow one another.
+template <typename T, typename Value>
+static std::optional<size_t> firstDifference(const std::string &a, const std::string &b, double error, double ulp,
+                                             Value valueOf) {
+  auto elementAt = [](const std::string &of, size_t at) {
+    T element;
+    memcpy(&element, of.data() + at, sizeof element);
+    return element;
+  };
   double greatest = 0;
+  for (size_t at = 0; at + sizeof(T) <= a.size(); at += sizeof(T))
+    if (const double x = valueOf(elementAt(a, at)); std::isfinite(x))
+      greatest = std::max(greatest, std::abs(x));
   for (size_t at = 0; at + sizeof(T) <= a.size(); at += sizeof(T)) {
-    T x;
-    memcpy(&x, a.data() + at, sizeof x);
-    if (std::isfinite(x))
-      greatest = std::max(greatest, std::abs(double(x)));
-  }
-  for (size_t at = 0; at + sizeof(T) <= a.size(); at += sizeof(T)) {
-    T x, y;
-    memcpy(&x, a.data() + at, sizeof x);
-    memcpy(&y, b.data() + at, sizeof y);
-    const bool same = memcmp(&x, &y, sizeof x) == 0 ||
-                      std::abs(double(x) - double(y)) <= error * std::max(std::abs(double(x)), 0.1 * greatest);
-    if (!same)
+    if (memcmp(a.data() + at, b.data() + at, sizeof(T)) == 0)
+      continue;
+    const double x = valueOf(elementAt(a, at)), y = valueOf(elementAt(b, at));
+    if (!(std::abs(x - y) <= error * std::max(std::abs(x), 0.1 * greatest) + ulp * std::abs(x)))
       return at / sizeof(T);
   }
   return std::nullopt;
 }
 
+static std::optional<size_t> firstDifference(const std::string &a, const std::string &b, const ElementType &type) {
+  auto number = [](auto x) { return double(x); };
+  auto ofFormat = [](Format16 format) { return [format](uint16_t bits) { return double(valueOf16(bits, format)); }; };
+  switch (type.kind) {
+  case ElementKind::Float: return firstDifference<float>(a, b, singleError, 0, number);
+  case ElementKind::Double: return firstDifference<double>(a, b, doubleError, 0, number);
+  case ElementKind::Half: return firstDifference<uint16_t>(a, b, singleError, 0x1p-10, ofFormat(Format16::Half));
+  case ElementKind::BFloat16: return firstDifference<uint16_t>(a, b, singleError, 0x1p-7, ofFormat(Format16::Brain));
+  case ElementKind::Integer:
+  case ElementKind::Unknown: break;
+  }
+  return 0;
+}
+
+/// Of a copy of which nothing else is known.
+static ElementType otherwise(std::optional<unsigned> floatBytes) {
+  return floatBytes == 4u   ? ElementType{ElementKind::Float, 4}
+         : floatBytes == 8u ? ElementType{ElementKind::Double, 8}
+                            : ElementType();
+}
+
 llvm::Expected<std::string> optiml::compareGpuCopies(const SearchTask &task, const CopyingProgram &original,
-                                                     const CopyingProgram &changed, unsigned floatBytes) {
+                                                     const CopyingProgram &changed, const ElementsByAddress &elements,
+                                                     std::optional<unsigned> floatBytes) {
   int codes[2] = {0, 0};
   // Nothing is timed: both at once.
   auto other = std::async(std::launch::async, [&] { return copiesOf(task, original, codes[0]); });
@@ -86,17 +138,18 @@ llvm::Expected<std::string> optiml::compareGpuCopies(const SearchTask &task, con
                      before->size());
   uint64_t bytes = 0;
   for (size_t i = 0; i < before->size(); ++i) {
-    const std::string &a = (*before)[i], &b = (*after)[i];
+    const std::string &a = (*before)[i].content, &b = (*after)[i].content;
     bytes += a.size();
     if (a.size() != b.size())
       return makeError("copy {0} to the host has {1} bytes instead of {2}", i + 1, b.size(), a.size());
     if (a == b)
       continue;
-    const bool fits = floatBytes && a.size() % floatBytes == 0;
-    auto at = !fits             ? std::optional<size_t>(0)
-              : floatBytes == 4 ? firstDifference<float>(a, b, singleError)
-                                : firstDifference<double>(a, b, doubleError);
-    if (at)
+    // Another run's memory may lie elsewhere.
+    ElementType type = original.copies.empty() ? ElementType() : elements.at((*before)[i].from);
+    if (type.kind == ElementKind::Unknown)
+      type = otherwise(floatBytes);
+    const bool fits = type.isFloating() && a.size() % type.bytes == 0;
+    if (auto at = fits ? firstDifference(a, b, type) : std::optional<size_t>(0))
       return makeError("copy {0} to the host is another{1}", i + 1,
                        fits ? llvm::formatv(" at element {0}", *at).str() : std::string());
   }

@@ -34,9 +34,10 @@ std::optional<KernelUse> GpuBackend::timeOf(const std::string &symbol) const {
   return KernelUse{seconds, seconds / searched.times.kernelSeconds};
 }
 
-void GpuBackend::compileOriginal(const SearchTask &task) {
+std::future<llvm::Expected<GpuBackend::Compiled>> GpuBackend::compiling(const SearchTask &task,
+                                                                        const std::string &text) {
   // The task may be gone when it ends.
-  auto compile = [&toolchain = task.toolchain, &options = task.options, path = task.path, source = task.text,
+  auto compile = [&toolchain = task.toolchain, &options = task.options, path = task.path, source = text,
                   cancel = task.cancel()]() -> llvm::Expected<Compiled> {
     auto compiler = TextCompiler::create(toolchain, path, options, cancel);
     if (!compiler)
@@ -47,7 +48,24 @@ void GpuBackend::compileOriginal(const SearchTask &task) {
       return text.takeError();
     return Compiled{std::move(*compiler), std::move(*text)};
   };
-  compiled = std::async(std::launch::async, compile);
+  return std::async(std::launch::async, compile);
+}
+
+void GpuBackend::compileAhead(const SearchTask &task, const std::string &text) {
+  std::lock_guard lock(mutex);
+  ahead.try_emplace(text, compiling(task, text));
+}
+
+void GpuBackend::compileOriginal(const SearchTask &task) {
+  {
+    std::lock_guard lock(mutex);
+    if (auto begun = ahead.find(task.text); begun != ahead.end()) {
+      compiled = std::move(begun->second);
+      ahead.erase(begun);
+      return;
+    }
+  }
+  compiled = compiling(task, task.text);
 }
 
 llvm::Expected<GpuBackend::Watched> GpuBackend::watch(const SearchTask &task, const std::string &executable,
@@ -114,6 +132,7 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
     if (!task.replaced) {
       original = *built;
       run = searched;
+      elements.add(captured.launches);
       paused = std::move(stopped);
     }
     if (searched.times.kernels.empty())

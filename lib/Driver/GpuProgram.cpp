@@ -45,6 +45,9 @@ static llvm::Expected<std::string> builtBy(llvm::Expected<int> code, const std::
   if (*code)
     return makeError("nvcc makes no program of this file alone, so its kernels cannot be observed: {0}",
                      llvm::StringRef(output.err + output.out).trim().take_front(1500));
+  if (const std::string said = output.out + output.err; !said.empty())
+    if (llvm::Error e = writeFileAtomically(messagesOf(executable), said))
+      return std::move(e);
   return executable;
 }
 

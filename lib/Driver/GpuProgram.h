@@ -10,8 +10,10 @@
 #include "Backend.h"
 #include "KernelTimes.h"
 #include "optiml/Support/Subprocess.h"
+#include "optiml/Workload/Signature.h"
 #include "optiml/Workload/Workload.h"
 #include <future>
+#include <map>
 #include <optional>
 
 namespace optiml {
@@ -105,10 +107,29 @@ struct CopyingProgram {
   std::string copies; ///< the file; empty: it is run for them
   int exitCode = 0;   ///< of that run
 };
-/// Whether two programs copy the same to the host, where neither copies anything else later. `floatBytes`: of
-/// floating-point numbers, which may differ by rounding; 0: every bit must be the same. Returned is what was compared.
+/// What lies where in the memory of one run.
+class ElementsByAddress {
+public:
+  /// Of all buffers of the launches.
+  void add(const std::vector<LaunchImage> &launches);
+  /// Unknown where nothing is known of that address, or kernels take what is there for different things.
+  ElementType at(uint64_t address) const;
+
+private:
+  struct Range {
+    uint64_t bytes;
+    ElementType type;
+    bool isClear = true;
+  };
+  std::map<uint64_t, Range> ranges;
+};
+/// Whether two programs copy the same to the host, where neither copies anything else later. Floating-point numbers may
+/// differ by rounding: where `elements`, of the original's run, say that there are some, and else where all other
+/// floating-point numbers have `floatBytes` (0: there are none; none: nothing is known of them). Returned is what was
+/// compared.
 llvm::Expected<std::string> compareGpuCopies(const SearchTask &task, const CopyingProgram &original,
-                                             const CopyingProgram &changed, unsigned floatBytes);
+                                             const CopyingProgram &changed, const ElementsByAddress &elements,
+                                             std::optional<unsigned> floatBytes);
 
 /// In which words the outputs of two programs differ; words that already differ between two runs of the original do not
 /// count, and numbers that differ are told apart (they may be times). Empty: none.

@@ -51,7 +51,7 @@ double optiml::leastProgramGain(const SearchTask &task, const Backend &backend) 
 llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Backend &backend, const std::string &text,
                                                     const std::string &executable, std::optional<unsigned> floatBytes,
                                                     double leastGain) {
-  const bool onGpu = floatBytes && !executable.empty();
+  const bool onGpu = !executable.empty();
   Deadline wanted(onGpu ? emulatorShare * task.remaining() : task.remaining(), task.cancel());
   SearchTask comparison = task;
   comparison.deadline = &wanted;
@@ -72,7 +72,7 @@ llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Back
   }
   std::string otherCopies; // why they do not tell that it is the same
   if (onGpu) {
-    auto copies = backend.compareCopies(task, executable, *floatBytes);
+    auto copies = backend.compareCopies(task, executable, floatBytes);
     if (copies)
       return TimedProgram{*times, std::move(*copies)};
     otherCopies = llvm::toString(copies.takeError()); // the emulator may tell more

@@ -30,8 +30,8 @@ struct TimedProgram {
 };
 /// Times the program and compares it, on a GPU by what both programs copy to the host, and on the emulator where that
 /// does not show that they are the same. An error where the program is not `leastGain` times as fast as the original.
-/// `executable`: of the text, where it is built. `floatBytes`: of numbers that may differ by rounding; none: a
-/// comparison on the GPU would not tell enough.
+/// `executable`: of the text, where it is built. `floatBytes`: of numbers that may differ by rounding, where
+/// their types are not known; none: they may have several sizes.
 llvm::Expected<TimedProgram> timeAndCompare(const SearchTask &task, Backend &backend, const std::string &text,
                                             const std::string &executable, std::optional<unsigned> floatBytes,
                                             double leastGain);
@@ -69,7 +69,7 @@ class FusionsAhead {
 public:
   /// Of `device`, a view of the task's text. All of these outlive this, and nobody else looks at the view's AST until
   /// get() has returned.
-  FusionsAhead(const SearchTask &task, const Backend &backend, const Program &device);
+  FusionsAhead(const SearchTask &task, Backend &backend, const Program &device);
   ~FusionsAhead();
 
   struct Made {
@@ -77,11 +77,16 @@ public:
     std::string why;
     std::optional<FoundFusions> found;    ///< without a loss of threads; none: they were not looked for
     std::optional<FoundFusions> overRows; ///< and with one
-    /// Programs with launches fused, and their executables; an executable is empty where it could not be built.
-    std::vector<std::pair<std::string, std::shared_future<std::string>>> built;
+    /// A program with launches fused.
+    struct Built {
+      std::string text;
+      std::shared_future<std::string> executable;   ///< empty where it could not be built
+      std::future<std::unique_ptr<Program>> device; ///< the device view; null where it could not be parsed
+    };
+    std::vector<Built> built;
   };
   /// Waits for the texts.
-  const Made &get();
+  Made &get();
 
 private:
   Deadline stop;

@@ -194,8 +194,8 @@ llvm::Expected<SearchOutcome> Session::search() {
       llvm::consumeError(known.takeError());
     else if (*known && (flags.saveRecipes.empty() || (*known)->emittedText.empty())) { // recipes need the launches
       fromStore = true;
-      return SearchOutcome{!(*known)->emittedText.empty(), (*known)->emittedText, (*known)->summary, (*known)->recipe,
-                           false};
+      return SearchOutcome{
+          !(*known)->emittedText.empty(), (*known)->emittedText, "", (*known)->summary, (*known)->recipe, false};
     }
   }
   removeAbandonedTempDirs();
@@ -237,6 +237,13 @@ int Session::finish(const SearchOutcome &outcome) {
       llvm::errs() << "optiml-clang: warning: a report is missing: " << llvm::toString(std::move(e)) << "\n";
   if (!outcome.improved)
     return compileAsGiven(toolchain, arguments);
+  if (!outcome.executable.empty()) {
+    auto isPut = putProgram(arguments, outcome.executable);
+    if (isPut && *isPut)
+      return 0;
+    if (!isPut)
+      llvm::consumeError(isPut.takeError()); // nvcc says what is wrong there
+  }
   auto code = compileReplaced(toolchain, arguments, {{path, outcome.emitted}});
   if (code && *code == 0)
     return 0;

@@ -16,6 +16,8 @@ using namespace optiml;
 
 // Of the time that is left, at most so much for what comes after the search.
 static constexpr double concludingShare = 0.45;
+// A program is built beside the search for so many processors.
+static constexpr unsigned jobsPerBuild = 4, mostBuilds = 4;
 
 static void warn(const std::string &what, llvm::Error why) {
   llvm::errs() << "optiml-clang: warning: " << what << ": " << llvm::toString(std::move(why)) << "\n";
@@ -57,7 +59,6 @@ std::map<std::string, std::string> optiml::gainTexts(const Variant &variant, dou
 SearchRun::~SearchRun() { backend.whenVerified(nullptr); }
 
 llvm::Error SearchRun::parseHost() {
-  std::lock_guard lock(hostMutex);
   if (host)
     return llvm::Error::success();
   auto parsed = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
@@ -217,12 +218,12 @@ void SearchRun::buildBeside() {
   if (withLoops())
     loops->buildBeside([&](const LoopTrials::Loops &replaced) { return emitWith(unchanged(), 0, replaced); },
                        task.jobs());
-  auto make = [this, count = 0](const Variant &variant, const std::atomic<bool> *cancel) mutable {
+  auto make = [this](const Variant &variant, const std::atomic<bool> *cancel) {
     auto emitted = emitWith(limited(variant), 0, {});
-    return emitted ? backend.buildProgram(task, emitted->text, "program-" + std::to_string(++count), cancel)
+    return emitted ? backend.buildProgram(task, emitted->text, "program-" + variant.key(), cancel)
                    : llvm::Expected<std::string>(emitted.takeError());
   };
-  programs = std::make_unique<BuildBeside>(make, task.cancel());
+  programs = std::make_unique<BuildBeside>(make, std::clamp(task.jobs() / jobsPerBuild, 1u, mostBuilds), task.cancel());
   backend.whenVerified([this](const Variant &variant) { programs->want(variant); });
 }
 
@@ -292,6 +293,7 @@ Variant SearchRun::limited(const Variant &variant) const {
 
 llvm::Expected<EmittedProgram> SearchRun::emitWith(const Variant &variant, double gain,
                                                    const std::vector<LoopRewrite> &replaced) {
+  std::lock_guard lock(emitting);
   if (llvm::Error e = parseHost())
     return std::move(e);
   // The launches that were recorded may be another file's.
@@ -344,7 +346,7 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
   auto emitted = write({});
   if (!emitted)
     return emitted.takeError();
-  check(*emitted, /*isTimed=*/!fused.device, built, outcome);
+  check(*emitted, /*isTimed=*/!fused.device, emitted->text == fused.text ? fused.executable : built, outcome);
   return llvm::Error::success();
 }
 
@@ -385,6 +387,7 @@ void SearchRun::check(const EmittedProgram &emitted, bool isTimed, std::string e
     return;
   outcome.improved = true;
   outcome.emitted = emitted.text;
+  outcome.executable = executable;
 }
 
 void SearchRun::conclude(const SearchResult &result, SearchOutcome &outcome) {

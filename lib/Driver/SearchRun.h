@@ -107,7 +107,7 @@ private:
   std::optional<LoopTrials> loops; ///< of launches, where a loop can have launched a kernel
   std::string noLoops;             ///< why there are none
   std::unique_ptr<Program> host;   ///< of the same text; null until it is needed
-  std::mutex hostMutex;
+  std::mutex emitting;             ///< one thread may look at the AST at a time
   ProposerChain proposers;
   std::unique_ptr<Trajectory> trajectory;
   std::unique_ptr<BuildBeside> programs;

@@ -14,7 +14,8 @@ namespace optiml {
 /// What a finished search leaves behind, also in the store.
 struct SearchOutcome {
   bool improved = false;
-  std::string emitted; ///< the new source; empty when the original stays
+  std::string emitted;    ///< the new source; empty when the original stays
+  std::string executable; ///< of it, but for comments, where it was built (buildProgram()); may be empty
   nlohmann::json summary;
   Recipe recipe;
   bool cancelled = false; ///< by a signal

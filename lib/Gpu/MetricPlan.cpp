@@ -2,6 +2,7 @@
 #include "optiml/Gpu/MetricPlan.h"
 #include "CuptiParams.h"
 #include <cmath>
+#include <utility>
 
 using namespace optiml::gpu;
 
@@ -48,19 +49,27 @@ std::unique_ptr<MetricPlan> MetricPlan::create(const std::string &chip, std::str
   }
   std::unique_ptr<MetricPlan> plan(new MetricPlan);
   plan->chipName = chip;
-  // Each metric by itself first: one that is refused spoils the configuration that it was added to.
-  for (const CounterMetric &metric : counterMetrics()) {
-    CUptiResult result;
+  CUptiResult result = CUPTI_SUCCESS;
+  auto has = [&](const std::vector<const char *> &metrics) {
     CUpti_Profiler_Host_Object *host = openHost(*cupti, chip, result);
-    if (!host) {
+    const bool added = host && addMetrics(*cupti, host, metrics) == CUPTI_SUCCESS;
+    if (host)
+      closeHost(*cupti, host);
+    return added;
+  };
+  for (const CounterMetric &metric : counterMetrics())
+    plan->names.push_back(metric.metric);
+  if (!has(plan->names)) {
+    // Each by itself: one that is refused spoils the configuration that it was added to.
+    for (const char *name : std::exchange(plan->names, {}))
+      if (has({name}))
+        plan->names.push_back(name);
+      else
+        plan->missing.push_back(name);
+    if (result != CUPTI_SUCCESS) {
       why = "CUPTI cannot profile the GPU " + chip + ": " + cupti->message(result);
       return nullptr;
     }
-    if (addMetrics(*cupti, host, {metric.metric}) == CUPTI_SUCCESS)
-      plan->names.push_back(metric.metric);
-    else
-      plan->missing.push_back(metric.metric);
-    closeHost(*cupti, host);
   }
   if (plan->names.empty()) {
     why = "the GPU " + chip + " has none of the metrics that OptiML reads";

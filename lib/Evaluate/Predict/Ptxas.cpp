@@ -128,6 +128,7 @@ llvm::Expected<CubinResult> optiml::cubinOf(const CubinRequest &request, const s
   CubinResult result;
   result.ok = process->ok();
   result.timedOut = process->timedOut;
+  result.processorSeconds = process->cpuSeconds;
   if (result.ok)
     result.report = parsePtxasOutput(process->err + process->out);
   else

@@ -58,11 +58,13 @@ bool optiml::gpu::isCopy(CUpti_CallbackDomain domain, CUpti_CallbackId id) {
          std::find(std::begin(observed), std::end(observed), id) != std::end(observed);
 }
 
-/// With the mutex. A reader misses the bytes that are not written.
-static void write(const void *content, uint64_t bytes) {
+/// With the mutex: where it lay on the device (0: not known), its bytes, and these. A reader misses what is not
+/// written.
+static void write(uint64_t from, const void *content, uint64_t bytes) {
   static uint64_t written = 0;
   if (!file)
     return;
+  fwrite(&from, sizeof from, 1, file);
   fwrite(&bytes, sizeof bytes, 1, file);
   if (!content || written + bytes > mostBytes)
     fclose(std::exchange(file, nullptr));
@@ -74,7 +76,7 @@ static void write(const void *content, uint64_t bytes) {
 }
 
 /// With the mutex: what follows is not known.
-static void endUnfinished() { write(nullptr, 1); }
+static void endUnfinished() { write(0, nullptr, 1); }
 
 /// What the host may read now. It is copied where it lies, so that no page moves.
 static void writeManaged() {
@@ -88,14 +90,14 @@ static void writeManaged() {
       content.resize(size_t(bytes));
       isCopied = driver->cuMemcpyDtoH(content.data(), address, bytes) == CUDA_SUCCESS;
     }
-    write(isCopied ? content.data() : nullptr, bytes);
+    write(address, isCopied ? content.data() : nullptr, bytes);
   }
 }
 
 /// A copy whose bytes are there when it returns, if they come from the device.
-static void copied(const void *to, uint64_t bytes, cudaMemcpyKind kind) {
+static void copied(const void *to, const void *from, uint64_t bytes, cudaMemcpyKind kind) {
   if (kind == cudaMemcpyDeviceToHost)
-    write(to, bytes);
+    write(reinterpret_cast<uint64_t>(from), to, bytes);
   else if (kind == cudaMemcpyDefault) // perhaps to the host
     endUnfinished();
 }
@@ -112,13 +114,13 @@ static void keep(CUpti_CallbackId id, const CUpti_CallbackData &data) {
   case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020:
   case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_ptds_v7000: {
     const auto &call = paramsOf<cudaMemcpy_v3020_params>(data);
-    copied(call.dst, call.count, call.kind);
+    copied(call.dst, call.src, call.count, call.kind);
     return writeManaged(); // it has waited
   }
   case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromSymbol_v3020:
   case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromSymbol_ptds_v7000: {
     const auto &call = paramsOf<cudaMemcpyFromSymbol_v3020_params>(data);
-    copied(call.dst, call.count, call.kind);
+    copied(call.dst, /*from=*/nullptr, call.count, call.kind);
     return writeManaged();
   }
   case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020:

@@ -11,6 +11,11 @@ using namespace optiml::gpu;
 // The program did end.
 static constexpr double firstRunSeconds = 60;
 
+Worker::Worker(Device &device)
+    : device(device), launches(device), cases(device, launches),
+      planning(
+          std::async(std::launch::async, [this] { return MetricPlan::create(this->device.info.chip, noMetrics); })) {}
+
 LoadReply Worker::load(const LoadRequest &request) {
   LoadReply reply;
   random.seed(uint32_t(request.seed));
@@ -249,8 +254,12 @@ ProfileReply Worker::profile(const ProfileRequest &request) {
     reply.why = candidate.reply.why;
     return reply;
   }
-  if (!metrics && !(metrics = MetricPlan::create(device.info.chip, reply.why)))
+  if (planning.valid())
+    metrics = planning.get();
+  if (!metrics) {
+    reply.why = noMetrics;
     return reply;
+  }
   std::unique_ptr<RangeProfiler> profiler = RangeProfiler::create(device.context, *metrics, reply.why);
   if (!profiler)
     return reply;

@@ -4,13 +4,14 @@
 
 #include "Race.h"
 #include "optiml/Gpu/MetricPlan.h"
+#include <future>
 #include <memory>
 
 namespace optiml::gpu {
 
 class Worker {
 public:
-  explicit Worker(Device &device) : device(device), launches(device), cases(device, launches) {}
+  explicit Worker(Device &device);
 
   LoadReply load(const LoadRequest &request);
   PrepareReply prepare(const PrepareRequest &request);
@@ -44,7 +45,9 @@ private:
   std::unique_ptr<Module> original;
   std::vector<DeviceCase> prepared;
   Baselines baselines;
-  std::unique_ptr<MetricPlan> metrics; ///< made when counters are first asked for
+  std::unique_ptr<MetricPlan> metrics; ///< null: `planning` tells, or `noMetrics` why there is none
+  std::string noMetrics;
+  std::future<std::unique_ptr<MetricPlan>> planning; ///< it takes no GPU
   std::mt19937 random{1};
   bool cold = false;
 };

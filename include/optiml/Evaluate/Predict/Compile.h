@@ -22,7 +22,7 @@ struct CompiledText {
   std::string directory; ///< its own, for whoever needs more files of this text
   std::string source, cubin;
   PtxasReport ptxas;
-  double seconds = 0; ///< that it took
+  double processorSeconds = 0; ///< that it took
   ~CompiledText();
 
   /// The mangled name of a kernel given by its mangled or its plain name; empty when there is none.

@@ -42,6 +42,7 @@ struct CubinRequest {
 struct CubinResult {
   bool ok = false;
   bool timedOut = false;
+  double processorSeconds = 0; ///< of the compiler and of what it started
   PtxasReport report;
   std::string diagnostics; ///< nvcc's first errors, when not ok
 };
