@@ -148,9 +148,15 @@ std::optional<Poly> optiml::lowerBound(const KernelModel &model, const Poly &p, 
 }
 
 bool optiml::isConstantOfFile(const KernelModel &model, const Access &access) {
-  const ExprRef &root = access.root;
-  bool isArray = root->type.cls == Type::Class::Pointer && root->type.text.find('[') != std::string::npos;
-  return root->kind == ExprKind::Var && isArray && !model.param(access.array) && !model.declaration(access.array) &&
+  ExprRef root = access.root;
+  if (!root->type.isPointer() || root->type.text.find('[') == std::string::npos)
+    return false;
+  while (root->kind == ExprKind::Member || root->kind == ExprKind::Subscript) {
+    root = root->args[0];
+    if (root->type.isPointer() && !isArray(root->type)) // what a pointer leads to may be changed
+      return false;
+  }
+  return root->kind == ExprKind::Var && !model.param(root->text) && !model.declaration(root->text) &&
          (access.node->type.isConst || root->type.isConst);
 }
 

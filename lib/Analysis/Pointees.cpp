@@ -1,5 +1,6 @@
-//===- Pointees.cpp - pointers that only name a local variable ------------===//
-#include "Pointees.h"
+//===- Pointees.cpp - pointers that only name a place ---------------------===//
+#include "optiml/Analysis/Pointees.h"
+#include "Inlining.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -63,5 +64,80 @@ void optiml::namePointees(Kernel &kernel) {
     });
     for (const StmtRef &s : found)
       changed |= namePointee(kernel, *s);
+  }
+}
+
+namespace {
+/// array + index
+struct RowPointer {
+  ExprRef array, index;
+};
+} // namespace
+
+/// The array and the index that the pointer always stands for, where that can be said in its place.
+static std::optional<RowPointer> rowNamed(Kernel &kernel, const Stmt &s) {
+  if (s.kind != StmtKind::Decl || !s.type.isPointer() || !s.expr || !s.dims.empty() || s.isShared || !s.type.pointee)
+    return std::nullopt;
+  const auto [array, index] = splitPointer(s.expr);
+  if (array->kind != ExprKind::Var || !index || !index->type.isInt() || !array->type.pointee ||
+      array->type.pointee->unqualified().text != s.type.pointee->unqualified().text || s.type.pointee->isVolatile)
+    return std::nullopt;
+  const std::map<std::string, unsigned> changes = countChanges(*kernel.body);
+  const std::set<std::string> names = {s.text, array->text};
+  const bool isMoved = llvm::any_of(names, [&](const std::string &name) { return changes.count(name) != 0; }) ||
+                       anyExpr(*kernel.body, [&](const ExprRef &e) {
+                         return isUnary(e, "&") && e->args[0]->kind == ExprKind::Var && names.count(e->args[0]->text);
+                       });
+  if (isMoved || opaqueMentions(*kernel.body, {s.text}))
+    return std::nullopt;
+  return RowPointer{array, index};
+}
+
+/// Says `array[first + i]` for `pointer[i]`, and so on.
+static void nameRow(Kernel &kernel, Stmt &declaration, const RowPointer &row, std::set<std::string> &taken) {
+  const std::string pointer = declaration.text;
+  const bool isAlwaysFirst = !anyExpr(*kernel.body, [&](const ExprRef &e) {
+    return llvm::any_of(e->args, [&](const ExprRef &arg) { return isVar(arg, pointer) && !follows(e, pointer); });
+  });
+  // The sum of two indices, as pointers have it.
+  const Type type = isAlwaysFirst || row.index->type.bytes == 8 ? row.index->type.unqualified() : Type::makeLong();
+  declaration.text = freshName(taken, pointer + "_first");
+  declaration.type = type;
+  declaration.expr = row.index;
+  const ExprRef first = var(declaration.text, type), whole = binary("+", row.array, first, row.array->type);
+  const Type &element = *row.array->type.pointee;
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+    if (isVar(e, pointer))
+      return whole;
+    if (e->args.empty() || e->args[0] != whole) // operands come first
+      return nullptr;
+    if (isUnary(e, "*"))
+      return subscript(row.array, first, e->type);
+    if (e->kind == ExprKind::Subscript)
+      return subscript(row.array, add(first, e->args[1]), e->type);
+    if (e->kind != ExprKind::Member)
+      return nullptr;
+    auto member = std::make_shared<Expr>(*e);
+    member->args[0] = subscript(row.array, first, element);
+    return member;
+  });
+}
+
+bool optiml::choosesByData(const Stmt &declaration) {
+  const ExprRef index = splitPointer(declaration.expr).second;
+  return index && anyNode(index, isLoad);
+}
+
+void optiml::nameRows(Kernel &kernel, std::set<std::string> &taken,
+                      const std::function<bool(const Stmt &declaration, const std::string &array)> &isWanted) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    walk(*kernel.body, [&](Stmt &s) {
+      auto row = changed ? std::nullopt : rowNamed(kernel, s);
+      if (!row || !isWanted(s, row->array->text))
+        return;
+      nameRow(kernel, s, *row, taken);
+      changed = true;
+    });
   }
 }

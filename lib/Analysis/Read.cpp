@@ -2,9 +2,9 @@
 #include "ChangedParameters.h"
 #include "Choices.h"
 #include "KernelReader.h"
-#include "Pointees.h"
 #include "optiml/Analysis/Advances.h"
 #include "optiml/Analysis/Jumps.h"
+#include "optiml/Analysis/Pointees.h"
 
 using namespace optiml;
 
@@ -62,6 +62,7 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
   removeContinues(*kernel->body);
   followParameters(*kernel, taken);
   namePointees(*kernel);
+  nameRows(*kernel, taken, [](const Stmt &pointer, const std::string &) { return choosesByData(pointer); });
   splitRecords(*kernel, records, taken);
   if (namesHidden(*kernel, records.hidden))
     return llvm::make_error<NotApplicable>("a private member cannot be named in the kernel", place);

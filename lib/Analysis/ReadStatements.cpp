@@ -171,10 +171,29 @@ bool KernelReader::referenceCopy(const cl::VarDecl *v, std::vector<StmtRef> &out
   return true;
 }
 
+/// The place with names for indices that are loaded: groups[kind[i]].
+static ExprRef withNamedIndices(const ExprRef &place, const std::function<ExprRef(const ExprRef &)> &name) {
+  if (place->kind != ExprKind::Subscript && (place->kind != ExprKind::Member || place->args[0]->type.isPointer()))
+    return place;
+  auto named = std::make_shared<Expr>(*place);
+  named->args[0] = withNamedIndices(place->args[0], name);
+  if (place->kind == ExprKind::Subscript && anyNode(place->args[1], isLoad))
+    named->args[1] = name(place->args[1]);
+  return named;
+}
+
 bool KernelReader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
   if (!followReferences || !scope || v->isStaticLocal() || !v->getInit() || isTemporary(v->getInit()))
     return false;
   ExprRef place = hoisted(v->getInit(), out);
+  std::vector<StmtRef> indices;
+  if (isPlace(place))
+    place = withNamedIndices(place, [&](const ExprRef &index) {
+      const Type type = index->type.unqualified();
+      indices.push_back(declStmt(uniqueName(v->getNameAsString() + "_index"), type, index));
+      indices.back()->line = line(v->getBeginLoc());
+      return var(indices.back()->text, type);
+    });
   if (!isPlace(place) || placeLoads(place) || !wholeTree(place))
     return false;
   CalleeFacts facts = examineStatement(scope);
@@ -191,6 +210,7 @@ bool KernelReader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
     if (it != nameOf.end() && mentions(place, it->second) && placeRoot(place) != it->second)
       return false;
   }
+  out.insert(out.end(), indices.begin(), indices.end());
   arguments[v] = place;
   return true;
 }

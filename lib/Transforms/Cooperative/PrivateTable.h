@@ -6,6 +6,7 @@
 #include "optiml/Analysis/KernelModel.h"
 #include "optiml/Analysis/KernelState.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 
 namespace optiml {
 
@@ -25,14 +26,26 @@ ExprRef updateLike(const ExprRef &update, const ExprRef &address, const ExprRef 
 StmtRef foldInto(const std::string &fold, const ExprRef &total, const ExprRef &value);
 void replaceUpdate(Kernel &kernel, const Update &u, std::vector<StmtRef> with);
 
-/// A table in shared memory for the first elements of an array.
+/// Where an update goes: array[row], or a number within a record: array[row].sums[i], array[row].count.
+struct TablePlace {
+  ExprRef row;
+  std::vector<ExprRef> inner;   ///< indices within the record
+  std::vector<int64_t> extents; ///< ... of arrays of so many elements
+  std::string path;             ///< "_sums": what all rows have of one name
+  /// The place with other indices.
+  ExprRef with(const ExprRef &row, const std::vector<ExprRef> &inner) const;
+  ExprRef place; ///< as it is
+};
+std::optional<TablePlace> tablePlace(const ExprRef &place, const std::string &array);
+
+/// Tables in shared memory for the first rows of an array, one for each path.
 struct PrivateTable {
-  Type type;          ///< of an element
-  int64_t bins = 0;   ///< how many elements
+  int64_t bins = 0;   ///< how many rows
   int64_t copies = 0; ///< tables with gaps, which a block's threads take by turns; 0: one table without gaps
 };
 
-/// Makes the updates of `array` updates of the table, which is added to the array at the kernel's end.
+/// Makes the updates of `array` updates of the tables, which are added to the array at the kernel's end. Updates with
+/// one path are of one kind.
 llvm::Error intoTable(KernelState &state, Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates,
                       const std::string &array, const PrivateTable &wanted, const ThreadGroup &group);
 

@@ -12,6 +12,9 @@
 // fewer of them meet at one element. A gap after each 32 elements keeps elements apart that are 32 or 64 away from each
 // other, as the same column of different rows is. The tables are added up at the end.
 //
+// Of an array of records every member that is updated has a table: `bins` counts the records. Pointers to a record or
+// a row that data choose (`float *row = sums + label[i] * 12`) are read as the array with an index.
+//
 // Example:
 //   if (i < n)                             unsigned counts_of_block[256] = 0, by all threads; __syncthreads();
 //     atomicAdd(&counts[x[i]], 1);         if (i < n) {
@@ -29,12 +32,12 @@
 //                                            }
 //                                          }
 //
-// Legal: every access to the array is an `atomicAdd`, `Sub`, `Min`, `Max`, `And`, `Or` or `Xor` of one kind whose
-// result is not used, or a function of the program that adds or takes an extreme in a loop around `atomicCAS`. Such
-// updates commute, so they may come later and together, unless the thread itself could notice.
-// It cannot where nothing it accesses follows its update, or where other arrays do not overlap the element or the
-// table's elements (a condition). An element that no thread would update is not touched: a sum that stayed neutral is
-// not added. Floating-point sums change their order, which `--optiml-fp=strict` forbids.
+// Legal: every access to the array is an `atomicAdd`, `Sub`, `Min`, `Max`, `And`, `Or` or `Xor` whose result is not
+// used, or a function of the program that adds or takes an extreme in a loop around `atomicCAS`. All that update one
+// member are of one kind. Such updates commute, so they may come later and together, unless the thread itself could
+// notice. It cannot where nothing it accesses follows its update, or where other arrays do not overlap the element or
+// the table's elements (a condition). An element that no thread would update is not touched: a sum that stayed neutral
+// is not added. Floating-point sums change their order, which `--optiml-fp=strict` forbids.
 //
 // Refuses: old values that are used; an element that differs between threads (without `bins`); updates that one thread
 // of a block does alone already; tables larger than shared memory.
@@ -47,6 +50,7 @@
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/Jumps.h"
+#include "optiml/Analysis/Pointees.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
@@ -93,8 +97,12 @@ public:
     KernelModel model(*state.tree, state.pinnedBlock());
     std::map<std::string, int64_t> arrays; // and the bytes of an element
     for (const Access &access : model.accesses())
-      if (access.atomic && access.space == Space::Global)
-        arrays.emplace(nameOf(model, access), access.place->type.bytes);
+      if (access.atomic && access.space == Space::Global) {
+        const std::string array = nameOf(model, access);
+        const Param *param = model.param(array);
+        const bool isKnown = param && param->type.pointee && param->type.pointee->bytes;
+        arrays.emplace(array, isKnown ? param->type.pointee->bytes : access.place->type.bytes);
+      }
     for (const auto &[array, bytes] : arrays) {
       ActionTemplate site{"privatize-atomic", state.rewrite.original + ":" + array, {}};
       for (const Params &params : offers(state.hints, array, bytes)) {
@@ -127,6 +135,8 @@ public:
       return std::move(e);
     if (!bins)
       expandUpdates(*kernel, array, mostBytes);
+    if (std::set<std::string> taken = allNames(*kernel); bins)
+      nameRows(*kernel, taken, [&](const Stmt &, const std::string &of) { return of == array; });
     KernelModel model(*kernel, shape);
     if (!model.param(array))
       return notApplicable("'{0}' is no parameter", array);
@@ -139,22 +149,23 @@ public:
         others.insert(access.array);
         continue;
       }
-      bool isFixed = !bins && isFixedPlace(access.place);
-      if (!access.atomic || !isAtomicUpdate(*access.stmt) || (access.subscripts.size() != 1 && !isFixed))
+      const auto place = bins ? tablePlace(access.place, array) : std::nullopt;
+      const bool isFixed = !bins && isFixedPlace(access.place);
+      if (!access.atomic || !isAtomicUpdate(*access.stmt) || (access.subscripts.size() != 1 && !isFixed && !place))
         return notApplicable("'{0}' is accessed other than by atomic updates (line {1})", array, access.stmt->line);
       if (isPrivate(model, access))
         return notApplicable("'{0}' is updated by one thread of a block already (line {1})", array, access.stmt->line);
       updates.push_back({access.stmt, &access, access.stmt->expr->folds, access.stmt->expr->args.at(1)});
       for (const Update &u : updates)
-        if (!sameFold(updates.back().fold, u.fold) && access.array == u.access->array && sameMember(access, *u.access))
+        if (!sameFold(updates.back().fold, u.fold) && meet(access, *u.access, place, array))
           return notApplicable("'{0}' is updated in different ways (line {1})", array, access.stmt->line);
       const Type &type = access.place->type;
       if ((type.bytes != 4 && type.bytes != 8) || !(type.cls == Type::Class::Int || type.isFloat()))
         return notApplicable("'{0}' holds elements that threads cannot exchange", array);
       if (state.hints.strictFloat && type.isFloat())
         return notApplicable("the order of the sum may not change (--optiml-fp=strict)");
-      if (bins && access.place->kind != ExprKind::Subscript)
-        return notApplicable("'{0}' holds no plain numbers (line {1})", array, access.stmt->line);
+      if (bins && !place)
+        return notApplicable("line {0} does not name an element of '{1}'", access.stmt->line, array);
     }
     if (updates.empty())
       return notApplicable("'{0}' is not updated by atomics", array);
@@ -172,7 +183,7 @@ public:
           if (llvm::Error e = requireDisjoint(result, model, array, other, /*byType=*/true, *first))
             return std::move(e);
     llvm::Error e =
-        bins ? intoTable(result, *kernel, model, updates, array, {type, bins, paramInt(params, "copies", 0)}, group)
+        bins ? intoTable(result, *kernel, model, updates, array, {bins, paramInt(params, "copies", 0)}, group)
              : intoRegisters(result, *kernel, model, updates, array, group);
     if (e)
       return std::move(e);
@@ -200,6 +211,12 @@ private:
     if (throughMembers && !allFixed)
       return notApplicable("what is updated of '{0}' is not named by constants alone", array);
     return throughMembers ? first : 0;
+  }
+  /// Two updates may be of one number. `place`: of the first, where rows have tables.
+  static bool meet(const Access &a, const Access &b, const std::optional<TablePlace> &place, const std::string &array) {
+    if (place)
+      return place->path == tablePlace(b.place, array)->path;
+    return a.array == b.array && sameMember(a, b);
   }
   static bool sameFold(const std::string &a, const std::string &b) {
     auto sum = [](const std::string &f) { return f == "+" || f == "-"; };

@@ -1,0 +1,27 @@
+//===- Pointees.h - pointers that only name a place -------------*- C++ -*-===//
+#ifndef OPTIML_ANALYSIS_POINTEES_H
+#define OPTIML_ANALYSIS_POINTEES_H
+
+#include "optiml/Analysis/Tree.h"
+#include <functional>
+#include <set>
+#include <string>
+
+namespace optiml {
+
+/// "S *p = &s; p->n += 1;", as a helper that is read in place leaves it, becomes "s.n += 1;": local pointers that
+/// always point to one local variable, and are only followed, go.
+void namePointees(Kernel &kernel);
+
+/// Of a declared pointer: the index of its place is read from memory, as in "Sum *s = &sums[labels[i]];".
+bool choosesByData(const Stmt &declaration);
+
+/// "float *row = a + ids[i] * n; row[j] += 1;" becomes "long long row_first = ids[i] * n; a[row_first + j] += 1;", so
+/// that the array is named where it is accessed: for pointers that always stand for one place of an array that is not
+/// moved either, where `isWanted`. `taken`: names that no variable may get.
+void nameRows(Kernel &kernel, std::set<std::string> &taken,
+              const std::function<bool(const Stmt &declaration, const std::string &array)> &isWanted);
+
+} // namespace optiml
+
+#endif
