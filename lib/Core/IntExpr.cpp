@@ -161,8 +161,9 @@ private:
       return fail("wrong number of arguments");
     if (name == "apart" && llvm::any_of(arguments, [](const NodePtr &a) { return a->kind != Node::Name; }))
       return fail("apart takes two pointer arguments");
-    if (name == "holds" && arguments[0]->kind != Node::Name)
-      return fail("holds takes a pointer argument and a number of bytes");
+    if ((name == "holds" || name == "within") && arguments[0]->kind != Node::Name)
+      return fail(name == "holds" ? "holds takes a pointer argument and a number of bytes"
+                                  : "within takes a pointer argument and a number of bytes");
     return makeNode(Node::Call, name, std::move(arguments));
   }
 
@@ -244,11 +245,18 @@ static Value evaluateNode(const Node &node, const IntExpr::Lookup &lookup);
 
 static Value evaluateCall(const Node &node, const IntExpr::Lookup &lookup) {
   std::vector<int64_t> v;
-  if (node.text == "holds") {
+  if (node.text == "holds" || node.text == "within") {
     const std::string &pointer = node.children[0]->text;
+    if (node.text == "within") {
+      Value first = lookup ? lookup(allocationOf(pointer)) : Value(), begin = lookup ? lookup(pointer) : Value();
+      if (!first || !begin || *first != *begin)
+        return first && begin ? Value(0) : Value();
+    }
     Value begin = lookup ? lookup(pointer) : Value(), end = lookup ? lookup(allocationEndOf(pointer)) : Value(),
           bytes = evaluateNode(*node.children[1], lookup), room = begin && end ? checkedSub(*end, *begin) : Value();
-    return room && bytes ? Value(*room >= *bytes) : Value();
+    if (!room || !bytes)
+      return {};
+    return node.text == "holds" ? *room >= *bytes : *room <= *bytes;
   }
   for (const NodePtr &child : node.children) {
     Value value = node.text != "apart" ? evaluateNode(*child, lookup)

@@ -98,8 +98,9 @@ private:
       auto pointer = [&](unsigned i) { return "(const void *)" + rename(node.children[i]->text); };
       return "optimlApart(" + pointer(0) + ", " + pointer(1) + ")";
     }
-    if (node.text == "holds") // lib/Emit/texts/holds.txt
-      return "optimlHolds((const void *)" + rename(node.children[0]->text) + ", " + wide(*node.children[1], 1) + ")";
+    if (node.text == "holds" || node.text == "within") // lib/Emit/texts/holds.txt, within.txt
+      return std::string(node.text == "holds" ? "optimlHolds" : "optimlWithin") + "((const void *)" +
+             rename(node.children[0]->text) + ", " + wide(*node.children[1], 1) + ")";
     if (node.text == "aligned")
       return parens(arg(0, 6) + " % " + arg(1, 7) + " == 0", 3);
     return "(" + wide(*node.children[0], 5) + " + " + arg(1, 6) + " <= " + arg(2, 5) + " || " +

@@ -43,7 +43,8 @@ inline int precedence(llvm::StringRef op) {
 
 /// Number of arguments of a function of the language, 0 when there is none of that name.
 inline unsigned callArity(llvm::StringRef name) {
-  if (name == "min" || name == "max" || name == "ceildiv" || name == "aligned" || name == "apart" || name == "holds")
+  if (name == "min" || name == "max" || name == "ceildiv" || name == "aligned" || name == "apart" || name == "holds" ||
+      name == "within")
     return 2;
   return name == "disjoint" ? 4 : 0;
 }

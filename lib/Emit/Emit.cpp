@@ -378,7 +378,8 @@ llvm::Expected<EmittedProgram> Emitter::run() {
   if (unsigned head = afterIncludes(); !configured.empty())
     edits.insert(edits.begin(), {head, head, shielded(filledText("configured.txt", {{"NAME", configured}}))});
   for (const auto &[call, guard, text] : {std::tuple("optimlApart(", "OPTIML_APART", "apart.txt"),
-                                          std::tuple("optimlHolds(", "OPTIML_HOLDS", "holds.txt")})
+                                          std::tuple("optimlHolds(", "OPTIML_HOLDS", "holds.txt"),
+                                          std::tuple("optimlWithin(", "OPTIML_WITHIN", "within.txt")})
     if (unsigned head = afterIncludes();
         llvm::any_of(edits, [&](const Edit &edit) { return edit.text.find(call) != std::string::npos; }))
       // A file that is emitted twice, or a header of it, has it already.

@@ -46,8 +46,9 @@ void Distributor::classifyLocals() {
     });
     if (!ofIndices)
       indexAtCopy.erase(s.text);
-    else if (!indexAtCopy[s.text])
-      indexAtCopy[s.text] = atCopy(s.expr);
+    else if (!indexAtCopy[s.text]) // of the local's type: 2 * i - n is another number where i is unsigned
+      indexAtCopy[s.text] =
+          s.expr->type.sameNumber(s.type) ? atCopy(s.expr) : castTo(s.type.unqualified(), atCopy(s.expr));
   });
 }
 

@@ -48,6 +48,11 @@ TEST(IntExpr, KnowsLaunchNamesAndFunctions) {
   EXPECT_EQ(evaluate("holds(p, 4 * 16)", {{"p", 64}, {allocationEndOf("p"), 128}}), 1);
   EXPECT_EQ(evaluate("holds(p, 4 * 16)", {{"p", 68}, {allocationEndOf("p"), 128}}), 0);
   EXPECT_FALSE(evaluate("holds(p, 4)", {{"p", 64}}));
+  // All of an allocation.
+  EXPECT_EQ(evaluate("within(p, 64)", {{"p", 64}, {allocationOf("p"), 64}, {allocationEndOf("p"), 128}}), 1);
+  EXPECT_EQ(evaluate("within(p, 63)", {{"p", 64}, {allocationOf("p"), 64}, {allocationEndOf("p"), 128}}), 0);
+  EXPECT_EQ(evaluate("within(p, 64)", {{"p", 64}, {allocationOf("p"), 60}, {allocationEndOf("p"), 128}}), 0);
+  EXPECT_FALSE(evaluate("within(p, 64)", {{"p", 64}, {allocationEndOf("p"), 128}}));
 }
 
 TEST(IntExpr, GivesNothingRatherThanAWrongValue) {
@@ -110,6 +115,7 @@ TEST(IntExpr, PrintsReadableCxx) {
   EXPECT_EQ(cxx("aligned(a, 16)"), "(long long)a % 16 == 0");
   EXPECT_EQ(cxx("apart(a, s.b)"), "optimlApart((const void *)a, (const void *)s.b)");
   EXPECT_EQ(cxx("holds(s.b, 4 * n)"), "optimlHolds((const void *)s.b, 4 * (long long)n)");
+  EXPECT_EQ(cxx("within(b, 64)"), "optimlWithin((const void *)b, 64LL)");
   EXPECT_EQ(cxx("2000000000 * 4"), "2000000000LL * 4");
   EXPECT_EQ(cxx("a || b && c"), "(long long)a || ((long long)b && (long long)c)");
 }

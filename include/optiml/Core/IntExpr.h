@@ -10,6 +10,7 @@
 //     disjoint(P, np, Q, nq)     [P, P+np) and [Q, Q+nq), sizes in bytes, do not overlap
 //     apart(P, Q)                pointer arguments P and Q lead into different allocations
 //     holds(P, bytes)            from where pointer argument P leads, its allocation goes on for so many bytes
+//     within(P, bytes)           pointer argument P leads to the beginning of an allocation of at most so many bytes
 //
 // They are evaluated when a captured launch is replayed, and printed as C++ into the emitted dispatcher.
 //
@@ -43,7 +44,8 @@ public:
 
   using Lookup = std::function<std::optional<int64_t>(const std::string &name)>;
   /// The value, or nothing when a name is unknown, a division is by zero, or the arithmetic overflows. apart(P, Q)
-  /// looks up where the allocations begin, by allocationOf("P"), and holds(P, n) where P's ends.
+  /// looks up where the allocations begin, by allocationOf("P"), holds(P, n) where P's ends, and within(P, n)
+  /// both.
   std::optional<int64_t> evaluate(const Lookup &lookup) const;
 
   /// The text it was parsed from, in canonical form.

@@ -9,6 +9,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ThreadPool.h"
+#include <cmath>
 #include <unistd.h>
 
 using namespace optiml;
@@ -74,7 +75,7 @@ static Verdict verdictOf(const ReplayFault &f) {
 }
 
 /// The fault is the verdict, which is final: false.
-static bool refuse(VerifyReport &report, const ReplayFault &f, const std::string &where) {
+bool optiml::refuse(VerifyReport &report, const ReplayFault &f, const std::string &where) {
   report.verdict = verdictOf(f);
   report.why = f.kind + ": " + f.message + ", on " + where;
   report.faults.push_back(f);
@@ -184,92 +185,6 @@ llvm::Error Verifier::Impl::buildBounds(Changed &changed) {
   return build(changed.text, {{emu::ModeBounds | emu::ModeCoverage, changed.boundsModule}});
 }
 
-llvm::Expected<bool> Verifier::Impl::agreesWhereItWrote(const ReplayRun &run, const Target &t, ReferenceCase &c) {
-  const LaunchImage &launch = workloads[t.workload].launches[t.launch];
-  for (unsigned i = 0; i < c.buffers.size(); ++i) {
-    std::string file = run.outputDir + "/b" + std::to_string(i) + ".bin";
-    if (!c.present[i] || !llvm::sys::fs::exists(file))
-      continue;
-    llvm::Expected<std::string> bytes = readFile(file), input = inputOf(c, launch, t.workload, i);
-    if (!bytes || !input)
-      return llvm::joinErrors(bytes.takeError(), input.takeError());
-    const BufferReference &reference = c.buffers[i];
-    size_t cell = std::max(1u, reference.element.bytes), end = std::min(bytes->size(), reference.bytes.size());
-    for (size_t at = 0; at < end && input->size() == bytes->size(); at += cell)
-      if (size_t size = std::min(cell, end - at); memcmp(&(*bytes)[at], &(*input)[at], size) == 0)
-        memcpy(&(*bytes)[at], &reference.bytes[at], size);
-    if (compareBuffer(reference, *bytes, options.floats))
-      return false;
-  }
-  return true;
-}
-
-llvm::Expected<bool> Verifier::Impl::checkFaults(const emu::ReplayResult &ran, const Target &t,
-                                                 const std::vector<uint32_t> &blocks, VerifyReport &report) {
-  auto counts = [](const ReplayFault &f) { return f.kind != "benign-race"; };
-  // Of several steps, the later ones find scratch memory that only some blocks filled.
-  if (t.plan.steps.size() != 1 || llvm::none_of(ran.faults, counts))
-    return true;
-  const LaunchImage &launch = workloads[t.workload].launches[t.launch];
-  const ReferenceCase captured;
-  llvm::Expected<ReplayRun> own = replay(verifyModule, t.workload, t.launch, captured,
-                                         identityPlan(launch, launch.kernel), 0, options.raceSeconds, blocks, false);
-  if (!own)
-    return own.takeError();
-  llvm::sys::fs::remove_directories(own->outputDir);
-  for (const ReplayFault &f : ran.faults) {
-    if (!counts(f) || llvm::any_of(own->result.faults, [&](const ReplayFault &known) { return known.kind == f.kind; }))
-      continue;
-    return refuse(report, f, "some blocks of launch " + std::to_string(launch.sequence));
-  }
-  return true;
-}
-
-llvm::Expected<bool> Verifier::Impl::checkSome(Changed &changed, const Target &t, uint64_t most, VerifyReport &report,
-                                               Coverage &covered) {
-  const ReferenceCase captured; // with its own inputs
-  std::vector<uint32_t> blocks = closeBlocks(t.plan.steps.front().grid, most);
-  bool compares = !options.comparedElsewhere;
-  llvm::Expected<ReplayRun> run =
-      replay(changed.verifyModule, t.workload, t.launch, captured, t.plan, 0, options.raceSeconds, blocks, compares);
-  if (!run)
-    return run.takeError();
-  auto done = llvm::scope_exit([&] { llvm::sys::fs::remove_directories(run->outputDir); });
-  if (!run->result.ok)
-    return true; // it takes too long
-  Coverage probe = covered;
-  const bool tellsMore = probe.addRun({run->result.ran.begin(), run->result.ran.end()}, run->result.missed);
-  if (!compares) {
-    if (tellsMore)
-      covered = std::move(probe);
-    return checkFaults(run->result, t, blocks, report);
-  }
-  if (!tellsMore)
-    return true;
-  ReferenceCase &c = caseOf(t.workload, t.launch, 0);
-  if (llvm::Error e = prepare(c, t.workload, t.launch, 0))
-    return std::move(e);
-  if (!c.unusable.empty()) {
-    report.notes.push_back(c.name + " is left out: " + c.unusable);
-    return true;
-  }
-  ++report.runs;
-  bool faulty = llvm::any_of(
-      run->result.faults, [&](const ReplayFault &f) { return f.kind != "benign-race" && !c.faultKinds.count(f.kind); });
-  llvm::Expected<bool> agrees = !faulty && t.plan.steps.size() == 1 ? agreesWhereItWrote(*run, t, c) : false;
-  if (!agrees)
-    return agrees.takeError();
-  if (*agrees) {
-    covered = std::move(probe);
-    return true;
-  }
-  // Perhaps other blocks, which did not run, take part in these cells.
-  if (llvm::Error e = buildBounds(changed))
-    return std::move(e);
-  double limit = std::min(options.seconds, std::max(5.0, 10 * c.boundsSeconds + 2));
-  return checkRun(changed.boundsModule, t, c, 0, limit, report, covered);
-}
-
 void Verifier::Impl::leaveOutCopies(const Changed &changed, Coverage &covered) {
   std::lock_guard lock(coverageMutex);
   if (originalCoverageKnown)
@@ -287,16 +202,22 @@ llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::v
     return llvm::any_of(t.plan.steps, [&](const emu::ReplayStep &step) { return wanted.count(step.kernel) != 0; });
   });
   for (const Target &t : larger) { // sizes decide more often than data do
-    // A few blocks first: of blocks that work long, more do not end in time.
+    double seconds = HUGE_VAL;     // a few blocks first: of blocks that work long, more do not end in time
     for (uint64_t most : {fewBlocks, manyBlocks}) {
       leaveOutCopies(changed, covered);
       const std::array<uint32_t, 3> &grid = t.plan.steps.front().grid;
       if (covered.missed().empty() || (most != fewBlocks && closeBlocks(grid, most) == closeBlocks(grid, fewBlocks)))
         break;
-      llvm::Expected<bool> good = checkSome(changed, t, most, report, covered);
+      llvm::Expected<bool> good = checkSome(changed, t, most, report, covered, seconds);
       if (!good || !*good)
         return good;
     }
+    leaveOutCopies(changed, covered);
+    if (covered.missed().empty())
+      continue;
+    llvm::Expected<bool> good = checkAll(changed, t, seconds, report, covered);
+    if (!good || !*good)
+      return good;
   }
   if (changed.dataDecides) {
     llvm::Expected<bool> good = checkOtherInputs(changed, targets, inputs, report, covered);
@@ -375,23 +296,6 @@ llvm::Expected<bool> Verifier::Impl::checkTarget(Changed &changed, const Target 
     report.launches += input == 0;
   }
   return true;
-}
-
-llvm::Expected<VerifyReport> Verifier::Impl::checkLargeAlone(Changed &changed, const std::vector<Target> &largeTargets,
-                                                             VerifyReport report) {
-  Coverage covered;
-  for (const Target &t : largeTargets) {
-    llvm::Expected<bool> good = checkSome(changed, t, fewBlocks, report, covered);
-    if (!good)
-      return good.takeError();
-    if (!*good)
-      return report;
-  }
-  report.verdict = Verdict::NotApplicable;
-  report.why = "its conditions hold for large launches only";
-  report.notes.push_back("of kernels that are written for the sizes of large launches, only some blocks ran on the "
-                         "emulator: for races and accesses out of bounds");
-  return report;
 }
 
 llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &text, const std::vector<Target> &targets,

@@ -118,8 +118,13 @@ struct Verifier::Impl {
                                     const std::vector<Target> &largeTargets, VerifyReport &report, Coverage &covered);
   /// Runs at most `most` blocks of a launch, and compares what they write with what the whole original leaves there,
   /// unless that is done elsewhere. False when the report is final.
+  /// `blockSeconds`: gets what a block takes; infinite where that is too long.
   llvm::Expected<bool> checkSome(Changed &changed, const Target &t, uint64_t most, VerifyReport &report,
-                                 Coverage &covered);
+                                 Coverage &covered, double &blockSeconds);
+  /// Runs all blocks of a launch for the code that has not run, in parts side by side, where each block takes `seconds`
+  /// and that is a matter of moments. What they write is compared elsewhere. False when the report is final.
+  llvm::Expected<bool> checkAll(Changed &changed, const Target &t, double seconds, VerifyReport &report,
+                                Coverage &covered);
   /// What the blocks did wrong, and the original's do not. False when the report is final.
   llvm::Expected<bool> checkFaults(const emu::ReplayResult &ran, const Target &t, const std::vector<uint32_t> &blocks,
                                    VerifyReport &report);
@@ -138,6 +143,9 @@ struct Verifier::Impl {
                                 double seconds, VerifyReport &report, Coverage &covered,
                                 emu::ReplayResult *ran = nullptr);
 };
+
+/// The variant did that on the input of that name. Returns false.
+bool refuse(VerifyReport &report, const emu::ReplayFault &f, const std::string &where);
 
 } // namespace optiml
 

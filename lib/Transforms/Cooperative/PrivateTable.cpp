@@ -266,7 +266,12 @@ private:
       if (!alwaysInside)
         inside = inside ? logicalAnd(inside, within(index, end)) : within(index, end);
     };
-    settle(place.row, wanted.bins, "bin", "every element has a place in the table");
+    if (wanted.isWhole) {
+      if (wanted.copies)
+        place.row = named(place.row, "bin", stmts);
+    } else {
+      settle(place.row, wanted.bins, "bin", "every element has a place in the table");
+    }
     for (size_t i = 0; i < place.inner.size(); ++i)
       settle(place.inner[i], place.extents[i], "within", "every element has a place in the table");
     ExprRef entry = place.row;

@@ -40,8 +40,9 @@ std::optional<TablePlace> tablePlace(const ExprRef &place, const std::string &ar
 
 /// Tables in shared memory for the first rows of an array, one for each path.
 struct PrivateTable {
-  int64_t bins = 0;   ///< how many rows
-  int64_t copies = 0; ///< tables with gaps, which a block's threads take by turns; 0: one table without gaps
+  int64_t bins = 0;     ///< how many rows
+  int64_t copies = 0;   ///< tables with gaps, which a block's threads take by turns; 0: one table without gaps
+  bool isWhole = false; ///< the array has no other rows
 };
 
 /// Makes the updates of `array` updates of the tables, which are added to the array at the kernel's end. Updates with

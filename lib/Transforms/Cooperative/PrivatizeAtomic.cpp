@@ -182,8 +182,9 @@ public:
         if (!updatedAlike(model, other, updates.front().fold, type))
           if (llvm::Error e = requireDisjoint(result, model, array, other, /*byType=*/true, *first))
             return std::move(e);
+    const bool isWhole = bins && requireWhole(result, model, array, bins);
     llvm::Error e =
-        bins ? intoTable(result, *kernel, model, updates, array, {bins, paramInt(params, "copies", 0)}, group)
+        bins ? intoTable(result, *kernel, model, updates, array, {bins, paramInt(params, "copies", 0), isWhole}, group)
              : intoRegisters(result, *kernel, model, updates, array, group);
     if (e)
       return std::move(e);
@@ -211,6 +212,18 @@ private:
     if (throughMembers && !allFixed)
       return notApplicable("what is updated of '{0}' is not named by constants alone", array);
     return throughMembers ? first : 0;
+  }
+  /// Whether the launch that is known has no more rows than the table; the launches that the kernel is for then have
+  /// not either. No index leads out of the allocation.
+  static bool requireWhole(KernelState &state, const KernelModel &model, const std::string &array, int64_t bins) {
+    const Param *param = model.param(array);
+    auto reach = state.hints.reach.find(array);
+    if (!param->type.pointee || !param->type.pointee->bytes || reach == state.hints.reach.end() ||
+        bins * int64_t(param->type.pointee->bytes) < reach->second)
+      return false;
+    state.require(IntExpr::of("within(" + array + ", " + std::to_string(bins * param->type.pointee->bytes) + ")"),
+                  "all elements have a place in the table");
+    return true;
   }
   /// Two updates may be of one number. `place`: of the first, where rows have tables.
   static bool meet(const Access &a, const Access &b, const std::optional<TablePlace> &place, const std::string &array) {

@@ -350,7 +350,7 @@ private:
     if (!isStride(a) || !isStride(b) || a.init->type.text != b.init->type.text)
       return false;
     // An iteration of the first would end that of the second.
-    if (holdsKind(*a.body[0], {StmtKind::Break, StmtKind::Continue}) || holdsKind(*b.body[0], {StmtKind::Break}))
+    if (leavesIteration(*a.body[0]) || leavesIteration(*b.body[0], {StmtKind::Break}))
       return false;
     return sameGuard(a.expr, substitute(b.expr, {{b.init->text, var(a.init->text, a.init->type)}}));
   }
@@ -371,8 +371,13 @@ private:
           into.body.insert(end, s);
           continue;
         }
+        const std::map<std::string, ExprRef> named = {{s->text, var((*same)->text, s->type)}};
         for (size_t j = i + 1; j < list.size(); ++j)
-          substitute(*list[j], {{s->text, var((*same)->text, s->type)}});
+          substitute(*list[j], named);
+        for (auto &[counter, real] : strides) { // what is hidden has these names, too
+          real.first = substitute(real.first, named);
+          real.step = substitute(real.step, named);
+        }
         continue;
       }
       StmtRef last = into.body.empty() ? nullptr : into.body.back();

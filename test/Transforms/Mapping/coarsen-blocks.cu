@@ -1,6 +1,6 @@
 // coarsen-blocks: the work of several blocks in one, barriers and shared arrays included.
-// RUN: %opt --passes='coarsen-blocks[product]{y=2};coarsen-blocks[rows]{x=4};coarsen-blocks[last]{x=2};coarsen-blocks[scan]{x=2};coarsen-blocks[counts]{x=2}' %s | FileCheck %s
-// RUN: optiml-opt --emit --passes='coarsen-blocks[product]{y=2};coarsen-blocks[product]{x=2};coarsen-blocks[rows]{x=4};coarsen-blocks[last]{x=2};coarsen-blocks[scan]{x=2};coarsen-blocks[counts]{x=2};coarsen-blocks[steps]{x=2};coarsen-blocks[ragged]{x=2};coarsen-blocks[dynamic]{x=4};coarsen-blocks[notes]{x=2}' %s > %t.cu
+// RUN: %opt --passes='coarsen-blocks[product]{y=2};coarsen-blocks[rows]{x=4};coarsen-blocks[last]{x=2};coarsen-blocks[scan]{x=2};coarsen-blocks[counts]{x=2};coarsen-blocks[lattice]{x=2}' %s | FileCheck %s
+// RUN: optiml-opt --emit --passes='coarsen-blocks[product]{y=2};coarsen-blocks[product]{x=2};coarsen-blocks[rows]{x=4};coarsen-blocks[last]{x=2};coarsen-blocks[scan]{x=2};coarsen-blocks[counts]{x=2};coarsen-blocks[steps]{x=2};coarsen-blocks[ragged]{x=2};coarsen-blocks[dynamic]{x=4};coarsen-blocks[notes]{x=2};coarsen-blocks[lattice]{x=2}' %s > %t.cu
 // RUN: env OPTIML_TRACE=1 optiml-run --check=verify %t.cu 2>&1 | %check=RAN
 // RUN: %verify=%t.cu %s | %check=SAME
 // RUN: %refused --passes='coarsen-blocks[early]{x=2}' %s 2>&1 | %check=EARLY
@@ -249,6 +249,17 @@ __global__ void halves(float *x) {
   x[blockIdx.x * 64 + threadIdx.x] = own[63 - threadIdx.x];
 }
 
+// The index is an int: 2 * j - step may be negative.
+__global__ void lattice(const float *next, float *cur, int step) {
+  int j = blockIdx.x * blockDim.x + threadIdx.x, option = blockIdx.y;
+  if (j > step)
+    return;
+  float exponent = 2 * j - step;
+  cur[option * (step + 1) + j] = next[option * (step + 2) + j] + exponent;
+}
+// CHECK: lattice_optiml{{2?}}(
+// CHECK: exponent[ix] = 2 * (int)((blockIdx.x * 2 + ix) * blockDim.x + threadIdx.x) - step;
+
 int main() {
   const int n = 64, blocks = 8;
   float *a, *b, *c, *d, *parts, *sum, *e;
@@ -281,6 +292,7 @@ int main() {
   steps<<<n, 64>>>(d, e, n);
   ragged<<<blocks, 64>>>(e, b, totals, 3);
   dynamic<<<blocks, 64, 64 * sizeof(float)>>>(b);
+  lattice<<<dim3(2, 20), 64>>>(a, e, 100);
   cudaDeviceSynchronize();
   printf("%g %g %g %g %u %u %d %d %g\n", b[300], c[77], d[99], *sum, bins[3], sums[5], x[130], totals[3], e[70]);
 }
