@@ -27,8 +27,8 @@ static ExprRef newValue(const Stmt &s, const std::string &name, const Type &type
   return op.empty() ? e.args[1] : binary(op.str(), var(name, type), e.args[1], type);
 }
 
-static void follow(std::vector<StmtRef> &body, const Param &param, std::set<std::string> &taken) {
-  std::string name = param.name;
+/// `name` is `param`, or what it has become.
+static void follow(std::vector<StmtRef> &body, std::string name, const Param &param, std::set<std::string> &taken) {
   Type type = param.type.withConst(false);
   for (size_t i = 0; i < body.size(); ++i) {
     ExprRef value = newValue(*body[i], name, type);
@@ -44,12 +44,26 @@ static void follow(std::vector<StmtRef> &body, const Param &param, std::set<std:
                    [&](const ExprRef &e) -> ExprRef { return isVar(e, name) ? var(next, e->type) : nullptr; });
     name = next;
   }
+  // "if (row < n) { in += row * columns; … }", and nothing else looks at it.
+  for (size_t i = 0; i < body.size(); ++i) {
+    Stmt &s = *body[i];
+    const bool isAlone = std::none_of(body.begin() + long(i) + 1, body.end(),
+                                      [&](const StmtRef &later) { return countMentions(*later).count(name) != 0; });
+    if ((s.kind != StmtKind::If && s.kind != StmtKind::Block) || !isAlone || !countChanges(s).count(name))
+      continue;
+    if (s.kind == StmtKind::Block)
+      follow(s.body, name, param, taken);
+    else
+      for (const StmtRef &branch : s.body)
+        follow(branch->body, name, param, taken);
+    break;
+  }
 }
 
 void optiml::followParameters(Kernel &kernel, std::set<std::string> &taken) {
   for (const Param &param : kernel.params) {
     bool number = param.type.isInt() || param.type.isFloat() || param.type.isPointer();
     if (number && !param.type.isVolatile && !param.type.isConst && !opaqueMentions(*kernel.body, {param.name}))
-      follow(kernel.body->body, param, taken);
+      follow(kernel.body->body, param.name, param, taken);
   }
 }
