@@ -6,6 +6,9 @@
 // rest. Threads keep their neighbours, so loads that were coalesced (sums over columns) or common stay so, unlike with
 // `distribute-loop`.
 //
+// split-reduction[kernel]{threads=256,parts=32}: for few rows that are long. Each of the `parts` blocks of a row runs
+// its range by all of its threads, which read neighbouring elements and fold their results first.
+//
 // Example:
 //   float s = 0;                       float s = 0;
 //   for (int i = 0; i < n; ++i)        int part_size = (n + 31) / 32;
@@ -63,9 +66,15 @@ Type pointerTo(const Type &element) {
 
 class Splitter {
 public:
-  /// `y`: 0 for a kernel of one axis.
-  Splitter(KernelState &state, Kernel &kernel, const KernelModel &model, int64_t x, int64_t y, int64_t parts)
-      : state(state), kernel(kernel), model(model), x(x), y(y), parts(parts), taken(allNames(kernel)) {}
+  /// `y`: 0 for a kernel of one axis. `together`: a block's so many threads share one original thread's range, and x is
+  /// 1; else 0.
+  Splitter(KernelState &state, Kernel &kernel, const KernelModel &model, int64_t x, int64_t y, int64_t together,
+           int64_t parts)
+      : state(state), kernel(kernel), model(model), x(x), y(y), together(together), parts(parts),
+        taken(allNames(kernel)) {
+    if (together)
+      combiner.emplace(group(), taken);
+  }
 
   llvm::Error run() {
     find(*kernel.body, {});
@@ -299,18 +308,22 @@ private:
     int64_t most = loop.counted.type.bytes == 8 ? INT64_MAX / 2
                    : loop.counted.type.isSigned ? INT32_MAX
                                                 : int64_t(UINT32_MAX);
-    if (auto constant = constantValue(loop.counted.upper); constant && *constant <= most - parts)
+    most -= parts + together;
+    if (auto constant = constantValue(loop.counted.upper); constant && *constant <= most)
       return;
-    state.require(upper + " <= " + std::to_string(most - parts), "the ranges' ends do not overflow");
+    state.require(upper + " <= " + std::to_string(most), "the ranges' ends do not overflow");
   }
 
   /// Where the block's thread has its partial result of one part.
   ExprRef slot(const Buffer &buffer, const ExprRef &part) const {
     ExprRef row = y ? add(mul(part, builtin("gridDim.y")), builtin("blockIdx.y")) : part;
     ExprRef first = mul(add(mul(row, builtin("gridDim.x")), builtin("blockIdx.x")), intLit(y ? x * y : x));
+    if (together)
+      return subscript(var(buffer.name, buffer.type), first, buffer.type);
     ExprRef thread = y ? add(mul(builtin("threadIdx.y"), intLit(x)), builtin("threadIdx.x")) : builtin("threadIdx.x");
     return subscript(var(buffer.name, buffer.type), add(first, thread), buffer.type);
   }
+  ThreadGroup group() const { return {together}; }
   ExprRef blocksPart() const { return builtin(y ? "blockIdx.z" : "blockIdx.y"); }
 
   /// The part's own range of the loop, and where its results go.
@@ -333,12 +346,23 @@ private:
     result.push_back(declStmt(end->text, type, conditional(lessThan(beyond, wanted), beyond, wanted)));
     StmtRef copy = std::make_shared<Stmt>(*loop.stmt);
     copy->body = {clone(loop.stmt->body[0])};
-    copy->init = declStmt(c.var, c.type, first);
+    const ExprRef rank = builtin("threadIdx.x");
+    copy->init = declStmt(c.var, c.type, together ? add(first, castTo(type, rank)) : first);
     copy->expr = lessThan(var(c.var, c.type), end);
+    if (together)
+      copy->step = assign("+=", var(c.var, c.type), intLit(together));
     result.push_back(copy);
-    for (size_t i = 0; i < loop.reductions.size(); ++i)
-      result.push_back(exprStmt(assign("=", slot(buffers[loop.buffers[i]], blocksPart()),
-                                       var(loop.reductions[i].variable, loop.reductions[i].type))));
+    std::vector<StmtRef> stored;
+    for (size_t i = 0; i < loop.reductions.size(); ++i) {
+      const Reduction &r = loop.reductions[i];
+      if (together)
+        llvm::append_range(result, combiner->combine(r));
+      stored.push_back(exprStmt(assign("=", slot(buffers[loop.buffers[i]], blocksPart()), var(r.variable, r.type))));
+    }
+    if (together)
+      result.push_back(ifStmt(group().isFirst(), block(stored)));
+    else
+      llvm::append_range(result, stored);
     return result;
   }
 
@@ -426,9 +450,12 @@ private:
     after->body.insert(after->body.begin(), fence());
     std::vector<StmtRef> all = std::move(common);
     all.insert(all.end(), before->body.begin(), before->body.end());
+    ExprRef mayGoOn = binary("==", var(ticket, number), intLit(parts - 1), Type::makeBool());
+    if (together)
+      mayGoOn = logicalAnd(mayGoOn, group().isFirst());
     all.insert(all.end(), {fence(), barrierStmt(), last,
                            ifStmt(thread0, block({exprStmt(assign("=", var(ticket, number), arrival))})), barrierStmt(),
-                           ifStmt(binary("==", var(ticket, number), intLit(parts - 1), Type::makeBool()), after)});
+                           ifStmt(mayGoOn, after)});
     kernel.body = block(std::move(all));
 
     LaunchStep &step = state.rewrite.plan.steps[0];
@@ -452,14 +479,16 @@ private:
       state.require(IntExpr::of(rows + " <= 65535"), "a grid cannot be larger");
     step.grid = {IntExpr::of(columns), y ? IntExpr::of(rows) : IntExpr::literal(parts),
                  IntExpr::literal(y ? parts : 1)};
-    step.block = {IntExpr::literal(x), IntExpr::literal(std::max<int64_t>(y, 1)), IntExpr::literal(1)};
+    step.block = {IntExpr::literal(together ? together : x), IntExpr::literal(std::max<int64_t>(y, 1)),
+                  IntExpr::literal(1)};
   }
 
   KernelState &state;
   Kernel &kernel;
   const KernelModel &model;
-  int64_t x, y, parts;
+  int64_t x, y, together, parts;
   std::set<std::string> taken;
+  std::optional<Combiner> combiner;
   std::vector<Loop> loops;
   std::vector<Buffer> buffers;
   std::string partName, firstReason;
@@ -487,6 +516,10 @@ public:
         offers.push_back(std::move(params));
     };
     int64_t parts = partsFor(alongX);
+    for (int64_t threads : {256, 512, 128})
+      for (int64_t p : {std::max<int64_t>(parts * 2 / threads, parts > 0 ? 4 : 0), parts * 8 / threads})
+        if (p >= 2)
+          offers.push_back({{"threads", std::to_string(threads)}, {"parts", std::to_string(p)}});
     for (auto [x, p] : {std::pair<int64_t, int64_t>{64, parts},
                         {128, parts},
                         {256, parts},
@@ -502,8 +535,12 @@ public:
   }
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
-    int64_t x = paramInt(params, "x", 64), y = paramInt(params, "y", 0), parts = paramInt(params, "parts", 32);
-    int64_t threads = y ? x * y : x;
+    const int64_t together = paramInt(params, "threads", 0);
+    int64_t x = together ? 1 : paramInt(params, "x", 64), y = paramInt(params, "y", 0),
+            parts = paramInt(params, "parts", 32);
+    int64_t threads = together ? together : y ? x * y : x;
+    if (together && (params.count("x") || y))
+      return notApplicable("threads that share a loop have one axis");
     if (x < 1 || y < 0 || x > 1024 || y > 1024 || threads < 32 || threads % 32 || threads > state.hints.maxThreads)
       return notApplicable("a block of {0} threads is no row of whole warps", threads);
     if (parts < 2 || parts > 4096)
@@ -521,11 +558,13 @@ public:
     requireCover(result, model, 0, x);
     if (y)
       requireCover(result, model, 1, y);
-    if (llvm::Error e = Splitter(result, *kernel, model, x, y, parts).run())
+    if (llvm::Error e = Splitter(result, *kernel, model, x, y, together, parts).run())
       return std::move(e);
     for (unsigned axis = y ? 2 : 1; axis < 3; ++axis)
       requireOneCopy(result, axis);
-    lowerGlobalIndex(*kernel, [&](unsigned axis) { return globalIndexExpr(axis, axis ? y : x); });
+    lowerGlobalIndex(*kernel, [&](unsigned axis) {
+      return together && axis == 0 ? axisBuiltin("blockIdx", 0) : globalIndexExpr(axis, axis ? y : x);
+    });
     removeUnused(*kernel); // what only the loops needed
     kernel->maxThreads = unsigned(threads);
     result.tree = kernel;
