@@ -355,6 +355,16 @@ private:
     return sameGuard(a.expr, substitute(b.expr, {{b.init->text, var(a.init->text, a.init->type)}}));
   }
 
+  /// What a condition asks beyond the guard, which it asks first: c of "guard && c"; null: it is another condition.
+  ExprRef restBehind(const ExprRef &guard, const ExprRef &condition) {
+    if (!isBinary(condition, "&&"))
+      return nullptr;
+    if (sameGuard(guard, condition->args[0]))
+      return condition->args[1];
+    const ExprRef rest = restBehind(guard, condition->args[0]);
+    return rest ? logicalAnd(rest, condition->args[1]) : nullptr;
+  }
+
   /// Appends a part's statements to what is there.
   void append(Stmt &into, std::vector<StmtRef> list) {
     auto isPlain = [&](const StmtRef &s) { return plain.count(s.get()) != 0; };
@@ -384,6 +394,13 @@ private:
       auto loneIf = [](const StmtRef &x) { return x && x->kind == StmtKind::If && x->body.size() == 1; };
       if (loneIf(last) && loneIf(s) && sameGuard(last->expr, s->expr)) {
         append(*last->body[0], s->body[0]->body);
+        continue;
+      }
+      if (ExprRef rest = loneIf(last) && loneIf(s) ? restBehind(last->expr, s->expr) : nullptr) {
+        StmtRef inner = ifStmt(rest, s->body[0]);
+        partOf[inner.get()] = current;
+        alive.push_back(inner);
+        append(*last->body[0], {inner});
         continue;
       }
       // Loops of one kernel stay apart: what the second needs of the first is not looked at.
