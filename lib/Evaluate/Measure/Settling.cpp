@@ -23,6 +23,8 @@ static constexpr double worthVerifying = 0.97, worthWaiting = 0.9;
 // While the search goes on, compute-sanitizer looks at a leader that takes this part of the time of the last one it
 // saw. It holds everything up: not while gains of this size still come, one after the other.
 static constexpr double worthSanitizing = 0.95, sanitizerSeconds = 20;
+// Where nothing is verified at the latest time, something else may be for so long.
+static constexpr std::chrono::seconds lastChance{5};
 static constexpr std::chrono::seconds quiet{2};
 
 static std::string textOf(const StopWatch &watch) {
@@ -262,8 +264,10 @@ bool GpuEvaluator::Impl::Settler::sanitizeLeader() {
 
 bool GpuEvaluator::Impl::Settler::mayGoOn() const {
   const auto now = std::chrono::steady_clock::now();
-  return now <= impl.closeBy.load() || !impl.hasVerified() ||
-         (now <= impl.lateBy.load() && impl.promises(worthWaiting));
+  const auto late = impl.lateBy.load();
+  const bool hasLastChance = late > WorkerPool::Clock::time_point::max() - lastChance || now <= late + lastChance;
+  return now <= impl.closeBy.load() || (!impl.hasVerified() && hasLastChance) ||
+         (now <= late && impl.promises(worthWaiting));
 }
 
 bool GpuEvaluator::Impl::Settler::tell(const Provisional &variant, const Measurement &m, double seconds) {
@@ -351,7 +355,10 @@ void GpuEvaluator::close(std::chrono::steady_clock::time_point by, std::chrono::
     bool inTime = impl->ended.wait_until(lock, by, hasEnded);
     if (!inTime && impl->promises(worthWaiting))
       inTime = impl->ended.wait_until(lock, late, hasEnded);
-    if (!inTime && impl->hasVerified())
+    // It is told when the last one has ended alone.
+    for (const auto end = late + lastChance; !inTime && !impl->hasVerified() && std::chrono::steady_clock::now() < end;)
+      inTime = impl->ended.wait_for(lock, std::chrono::milliseconds(50), hasEnded);
+    if (!inTime)
       impl->enough.raise();
   }
   impl->preparing.join();

@@ -1,4 +1,4 @@
-// A later kernel that asks for more than the bound stands within the earlier one's branch, where values stay in registers.
+// A later kernel that asks for more than the bound stands within the earlier branch, and values stay in registers.
 // RUN: optiml-opt --fuse-launches --emit %s > %t.cu 2> %t.txt
 // RUN: %nvcc -arch=sm_90 -cubin -o %t.cubin %t.cu
 // RUN: optiml-run %s > %t.before
