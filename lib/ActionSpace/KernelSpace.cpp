@@ -91,8 +91,11 @@ static void nameArguments(LaunchHints &hints, const Kernel &kernel) {
       return;
     memcpy(&value, bytes.data(), sizeof value);
     for (const auto &[begin, size] : hints.buffers)
-      if (value >= begin && value - begin < size)
+      if (value >= begin && value - begin < size) {
         hints.reach.emplace(name, int64_t(size - (value - begin)));
+        if (value == begin)
+          hints.whole.insert(name);
+      }
   });
 }
 

@@ -187,6 +187,8 @@ bool KernelReader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
     return false;
   ExprRef place = hoisted(v->getInit(), out);
   std::vector<StmtRef> indices;
+  if (isPlace(place) && placeLoads(place) && referenceCopy(v, out))
+    return true;
   if (isPlace(place))
     place = withNamedIndices(place, [&](const ExprRef &index) {
       const Type type = index->type.unqualified();

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace optiml {
@@ -32,9 +33,10 @@ struct LaunchHints {
   std::map<std::string, int64_t> ofHeaviest; ///< the integers among them, by parameter
   std::vector<std::pair<uint64_t, uint64_t>> buffers;
   std::map<std::string, int64_t>
-      reach;                ///< bytes from where a pointer parameter points to its buffer's end, in that launch
-  bool approximate = false; ///< approximate functions and less precision are allowed (the verifier holds the budget)
-  bool strictFloat = false; ///< no change of floating-point results at all, not even the sign of a zero
+      reach;                   ///< bytes from where a pointer parameter points to its buffer's end, in that launch
+  std::set<std::string> whole; ///< pointer parameters that point to where their buffers begin
+  bool approximate = false;    ///< approximate functions and less precision are allowed (the verifier holds the budget)
+  bool strictFloat = false;    ///< no change of floating-point results at all, not even the sign of a zero
   std::string exercised; ///< condition (IntExpr.h) for the launches that variants are tested on; empty: none is known
   /// The value of an expression over the scalars, where these are known.
   std::optional<int64_t> evaluate(const IntExpr &e) const;

@@ -81,7 +81,8 @@ static void decide(std::vector<StmtRef> &list) {
   }
 }
 
-static bool expand(std::vector<StmtRef> &list, size_t at, const std::string &array, size_t most) {
+static bool expand(std::vector<StmtRef> &list, size_t at, const std::string &array, size_t most,
+                   std::set<std::string> &taken) {
   const StmtRef loop = list[at];
   auto counted = loop->kind == StmtKind::For ? asCountedLoop(*loop) : std::nullopt;
   auto trips = counted ? counted->tripCount() : std::nullopt;
@@ -102,6 +103,8 @@ static bool expand(std::vector<StmtRef> &list, size_t at, const std::string &arr
       auto index = e->kind == ExprKind::Subscript ? constantValue(e->args[1]) : std::nullopt;
       return index ? subscript(e->args[0], intLit(*index), e->type) : nullptr;
     });
+    if (k)
+      renameDeclarations(*copy, taken);
     if (llvm::none_of(copy->body, [](const StmtRef &s) { return s->kind == StmtKind::Decl; }))
       made.insert(made.end(), copy->body.begin(), copy->body.end());
     else
@@ -113,9 +116,10 @@ static bool expand(std::vector<StmtRef> &list, size_t at, const std::string &arr
 }
 
 void optiml::expandUpdates(Kernel &kernel, const std::string &array, size_t most) {
+  std::set<std::string> taken = allNames(kernel);
   forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
     for (size_t i = 0; i < list.size(); ++i)
-      while (i < list.size() && expand(list, i, array, most)) // what it has become may hold loops
+      while (i < list.size() && expand(list, i, array, most, taken)) // what it has become may hold loops
         ;
   });
 }

@@ -219,7 +219,7 @@ private:
     const Param *param = model.param(array);
     auto reach = state.hints.reach.find(array);
     if (!param->type.pointee || !param->type.pointee->bytes || reach == state.hints.reach.end() ||
-        bins * int64_t(param->type.pointee->bytes) < reach->second)
+        !state.hints.whole.count(array) || bins * int64_t(param->type.pointee->bytes) < reach->second)
       return false;
     state.require(IntExpr::of("within(" + array + ", " + std::to_string(bins * param->type.pointee->bytes) + ")"),
                   "all elements have a place in the table");
