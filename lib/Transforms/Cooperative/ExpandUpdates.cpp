@@ -70,12 +70,8 @@ static void decide(std::vector<StmtRef> &list) {
     list.erase(list.begin() + long(i));
     size_t taken = *known ? 0 : 1;
     if (taken < branch->body.size()) {
-      const std::vector<StmtRef> &body = branch->body[taken]->body;
-      bool declares = llvm::any_of(body, [](const StmtRef &s) { return s->kind == StmtKind::Decl; });
-      if (declares)
-        list.insert(list.begin() + long(i), branch->body[taken]);
-      else
-        list.insert(list.begin() + long(i), body.begin(), body.end());
+      const std::vector<StmtRef> &body = branch->body[taken]->body; // no other local has a name of these
+      list.insert(list.begin() + long(i), body.begin(), body.end());
     }
     --i;
   }
@@ -105,10 +101,7 @@ static bool expand(std::vector<StmtRef> &list, size_t at, const std::string &arr
     });
     if (k)
       renameDeclarations(*copy, taken);
-    if (llvm::none_of(copy->body, [](const StmtRef &s) { return s->kind == StmtKind::Decl; }))
-      made.insert(made.end(), copy->body.begin(), copy->body.end());
-    else
-      made.push_back(copy);
+    made.insert(made.end(), copy->body.begin(), copy->body.end());
   }
   list.erase(list.begin() + long(at));
   list.insert(list.begin() + long(at), made.begin(), made.end());
