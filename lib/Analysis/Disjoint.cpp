@@ -363,15 +363,21 @@ private:
   std::map<std::string, Found> found;
 };
 
+/// The first access of the array; null: there is none.
+static const Access *accessOf(const KernelModel &model, const std::string &array) {
+  auto access = llvm::find_if(model.accesses(), [&](const Access &a) { return a.array == array; });
+  return access == model.accesses().end() ? nullptr : &*access;
+}
+
 /// The array of records whose members' elements these are, or the array itself.
 static std::string arrayAround(const KernelModel &model, const std::string &array) {
-  auto access = llvm::find_if(model.accesses(), [&](const Access &a) { return a.array == array; });
-  return model.param(array) || access == model.accesses().end() ? array : model.ofWholeRecord(*access).array;
+  const Access *access = model.param(array) ? nullptr : accessOf(model, array);
+  return access ? model.ofWholeRecord(*access).array : array;
 }
 
 static bool isConstantArray(const KernelModel &model, const std::string &array) {
-  auto access = llvm::find_if(model.accesses(), [&](const Access &a) { return a.array == array; });
-  return access != model.accesses().end() && isConstantOfFile(model, *access);
+  const Access *access = accessOf(model, array);
+  return access && isConstantOfFile(model, *access);
 }
 
 llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model, const std::string &first,

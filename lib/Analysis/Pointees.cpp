@@ -74,23 +74,26 @@ struct RowPointer {
 };
 } // namespace
 
-/// The array and the index that the pointer always stands for, where that can be said in its place.
-static std::optional<RowPointer> rowNamed(Kernel &kernel, const Stmt &s) {
+/// The array and the index that a declared pointer starts with.
+static std::optional<RowPointer> rowAtFirst(const Stmt &s) {
   if (s.kind != StmtKind::Decl || !s.type.isPointer() || !s.expr || !s.dims.empty() || s.isShared || !s.type.pointee)
     return std::nullopt;
   const auto [array, index] = splitPointer(s.expr);
   if (array->kind != ExprKind::Var || !index || !index->type.isInt() || !array->type.pointee ||
       array->type.pointee->unqualified().text != s.type.pointee->unqualified().text || s.type.pointee->isVolatile)
     return std::nullopt;
+  return RowPointer{array, index};
+}
+
+/// Whether the pointer always stands for its row, and that can be said in its place.
+static bool staysThere(Kernel &kernel, const std::string &pointer, const RowPointer &row) {
   const std::map<std::string, unsigned> changes = countChanges(*kernel.body);
-  const std::set<std::string> names = {s.text, array->text};
+  const std::set<std::string> names = {pointer, row.array->text};
   const bool isMoved = llvm::any_of(names, [&](const std::string &name) { return changes.count(name) != 0; }) ||
                        anyExpr(*kernel.body, [&](const ExprRef &e) {
                          return isUnary(e, "&") && e->args[0]->kind == ExprKind::Var && names.count(e->args[0]->text);
                        });
-  if (isMoved || opaqueMentions(*kernel.body, {s.text}))
-    return std::nullopt;
-  return RowPointer{array, index};
+  return !isMoved && !opaqueMentions(*kernel.body, {pointer});
 }
 
 /// Says `array[first + i]` for `pointer[i]`, and so on.
@@ -123,18 +126,13 @@ static void nameRow(Kernel &kernel, Stmt &declaration, const RowPointer &row, st
   });
 }
 
-bool optiml::choosesByData(const Stmt &declaration) {
-  const ExprRef index = splitPointer(declaration.expr).second;
-  return index && anyNode(index, isLoad);
-}
-
 void optiml::nameRows(Kernel &kernel, std::set<std::string> &taken,
-                      const std::function<bool(const Stmt &declaration, const std::string &array)> &isWanted) {
+                      const std::function<bool(const std::string &array, const ExprRef &index)> &isWanted) {
   for (bool changed = true; changed;) {
     changed = false;
     walk(*kernel.body, [&](Stmt &s) {
-      auto row = changed ? std::nullopt : rowNamed(kernel, s);
-      if (!row || !isWanted(s, row->array->text))
+      auto row = changed ? std::nullopt : rowAtFirst(s);
+      if (!row || !isWanted(row->array->text, row->index) || !staysThere(kernel, s.text, *row))
         return;
       nameRow(kernel, s, *row, taken);
       changed = true;

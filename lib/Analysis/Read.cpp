@@ -5,6 +5,7 @@
 #include "optiml/Analysis/Advances.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/Pointees.h"
+#include "optiml/Analysis/TreeQueries.h"
 
 using namespace optiml;
 
@@ -62,7 +63,8 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
   removeContinues(*kernel->body);
   followParameters(*kernel, taken);
   namePointees(*kernel);
-  nameRows(*kernel, taken, [](const Stmt &pointer, const std::string &) { return choosesByData(pointer); });
+  // "Sum *s = &sums[labels[i]];": rows that data choose.
+  nameRows(*kernel, taken, [](const std::string &, const ExprRef &index) { return anyNode(index, isLoad); });
   splitRecords(*kernel, records, taken);
   if (namesHidden(*kernel, records.hidden))
     return llvm::make_error<NotApplicable>("a private member cannot be named in the kernel", place);

@@ -181,11 +181,15 @@ static bool needsItsPlace(const std::vector<std::string> &arguments) {
   return getenv("NVCC_APPEND_FLAGS") || getenv("NVCC_PREPEND_FLAGS");
 }
 
+/// Whether the output can be written elsewhere and put into its place. Of a folder that is missing nvcc says so.
+static bool canBePut(const std::string &output, const std::vector<std::string> &arguments) {
+  const llvm::StringRef into = llvm::sys::path::parent_path(output);
+  return (into.empty() || llvm::sys::fs::is_directory(into)) && canBeReplaced(output) && !needsItsPlace(arguments);
+}
+
 OutputElsewhere::OutputElsewhere(const std::string &folder, std::vector<std::string> &args) {
   output = valueOf(args, "-o --output-file");
-  const llvm::StringRef into = llvm::sys::path::parent_path(output);
-  const bool isPossible = into.empty() || llvm::sys::fs::is_directory(into); // else nvcc says so
-  if (output.empty() || !isPossible || !canBeReplaced(output) || needsItsPlace(args)) {
+  if (output.empty() || !canBePut(output, args)) {
     output.clear();
     return;
   }
@@ -268,10 +272,8 @@ llvm::Expected<bool> optiml::putProgram(const std::vector<std::string> &argument
   std::string output = valueOf(arguments, "-o --output-file");
   if (output.empty())
     output = "a.out";
-  const llvm::StringRef into = llvm::sys::path::parent_path(output);
-  if (!askForProgram(arguments) || needsItsPlace(arguments) || !dependencyFile(arguments, output).empty() ||
-      !valueOf(arguments, "-odir --output-directory").empty() || !canBeReplaced(output) ||
-      !(into.empty() || llvm::sys::fs::is_directory(into)) || !llvm::sys::fs::exists(executable))
+  if (!askForProgram(arguments) || !canBePut(output, arguments) || !dependencyFile(arguments, output).empty() ||
+      !valueOf(arguments, "-odir --output-directory").empty() || !llvm::sys::fs::exists(executable))
     return false;
   if (llvm::Error e = copyTo(output, executable))
     return std::move(e);

@@ -13,14 +13,11 @@ namespace optiml {
 /// always point to one local variable, and are only followed, go.
 void namePointees(Kernel &kernel);
 
-/// Of a declared pointer: the index of its place is read from memory, as in "Sum *s = &sums[labels[i]];".
-bool choosesByData(const Stmt &declaration);
-
 /// "float *row = a + ids[i] * n; row[j] += 1;" becomes "long long row_first = ids[i] * n; a[row_first + j] += 1;", so
 /// that the array is named where it is accessed: for pointers that always stand for one place of an array that is not
-/// moved either, where `isWanted`. `taken`: names that no variable may get.
+/// moved either, where `isWanted` says so of the array and the index. `taken`: names that no variable may get.
 void nameRows(Kernel &kernel, std::set<std::string> &taken,
-              const std::function<bool(const Stmt &declaration, const std::string &array)> &isWanted);
+              const std::function<bool(const std::string &array, const ExprRef &index)> &isWanted);
 
 } // namespace optiml
 

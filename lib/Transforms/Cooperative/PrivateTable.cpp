@@ -111,8 +111,7 @@ public:
         taken(allNames(kernel)) {}
 
   llvm::Error write() {
-    if (llvm::Error e = findColumns())
-      return e;
+    findColumns();
     if (llvm::Error e = check())
       return e;
     k = var(freshName(taken, "k"), Type::makeInt());
@@ -159,20 +158,16 @@ private:
                         : std::vector<ExprRef>{intLit(length(column))};
   }
 
-  llvm::Error findColumns() {
+  void findColumns() {
     for (const Update &u : updates) {
-      auto place = tablePlace(u.access->place, array);
-      if (!place)
-        return notApplicable("line {0} does not name an element of '{1}'", u.stmt->line, array);
-      if (llvm::any_of(columns, [&](const Column &c) { return c.of.path == place->path; }))
+      if (llvm::any_of(columns, [&](const Column &c) { return c.of.path == u.place->path; }))
         continue;
       int64_t inner = 1;
-      for (int64_t extent : place->extents)
+      for (int64_t extent : u.place->extents)
         inner *= extent;
-      const std::string name = freshName(taken, array + place->path + "_of_block");
-      columns.push_back({name, *place, u.access->place->type.unqualified(), u.fold, u.stmt->expr, inner});
+      const std::string name = freshName(taken, array + u.place->path + "_of_block");
+      columns.push_back({name, *u.place, u.access->place->type.unqualified(), u.fold, u.stmt->expr, inner});
     }
-    return llvm::Error::success();
   }
 
   llvm::Error check() const {
@@ -255,7 +250,7 @@ private:
 
   /// An update becomes one of the table, where its element has a place there.
   void move(const Update &u) {
-    TablePlace place = *tablePlace(u.access->place, array);
+    TablePlace place = *u.place;
     const Column &column = *llvm::find_if(columns, [&](const Column &c) { return c.of.path == place.path; });
     std::vector<StmtRef> stmts;
     ExprRef inside; // where the element has a place

@@ -136,7 +136,7 @@ public:
     if (!bins)
       expandUpdates(*kernel, array, mostBytes);
     if (std::set<std::string> taken = allNames(*kernel); bins)
-      nameRows(*kernel, taken, [&](const Stmt &, const std::string &of) { return of == array; });
+      nameRows(*kernel, taken, [&](const std::string &of, const ExprRef &) { return of == array; });
     KernelModel model(*kernel, shape);
     if (!model.param(array))
       return notApplicable("'{0}' is no parameter", array);
@@ -155,9 +155,9 @@ public:
         return notApplicable("'{0}' is accessed other than by atomic updates (line {1})", array, access.stmt->line);
       if (isPrivate(model, access))
         return notApplicable("'{0}' is updated by one thread of a block already (line {1})", array, access.stmt->line);
-      updates.push_back({access.stmt, &access, access.stmt->expr->folds, access.stmt->expr->args.at(1)});
+      updates.push_back({access.stmt, &access, access.stmt->expr->folds, access.stmt->expr->args.at(1), place});
       for (const Update &u : updates)
-        if (!sameFold(updates.back().fold, u.fold) && meet(access, *u.access, place, array))
+        if (!sameFold(updates.back().fold, u.fold) && meet(updates.back(), u))
           return notApplicable("'{0}' is updated in different ways (line {1})", array, access.stmt->line);
       const Type &type = access.place->type;
       if ((type.bytes != 4 && type.bytes != 8) || !(type.cls == Type::Class::Int || type.isFloat()))
@@ -225,11 +225,11 @@ private:
                   "all elements have a place in the table");
     return true;
   }
-  /// Two updates may be of one number. `place`: of the first, where rows have tables.
-  static bool meet(const Access &a, const Access &b, const std::optional<TablePlace> &place, const std::string &array) {
-    if (place)
-      return place->path == tablePlace(b.place, array)->path;
-    return a.array == b.array && sameMember(a, b);
+  /// Two updates may be of one number.
+  static bool meet(const Update &a, const Update &b) {
+    if (a.place && b.place)
+      return a.place->path == b.place->path;
+    return a.access->array == b.access->array && sameMember(*a.access, *b.access);
   }
   static bool sameFold(const std::string &a, const std::string &b) {
     auto sum = [](const std::string &f) { return f == "+" || f == "-"; };

@@ -475,3 +475,9 @@ ExprRef optiml::linearThread(const std::array<int64_t, 3> &shape) {
     linear = add(linear, mul(axisBuiltin("threadIdx", 2), intLit(shape[0] * shape[1])));
   return linear;
 }
+
+StmtRef optiml::sharedLoop(const std::string &counter, int64_t count, const std::array<int64_t, 3> &shape,
+                           StmtRef body) {
+  return countedFor(counter, Type::makeInt(), linearThread(shape), intLit(count), shape[0] * shape[1] * shape[2],
+                    block({std::move(body)}), NoUnroll);
+}

@@ -109,6 +109,8 @@ std::vector<StmtRef> tileDeclarations(const Tile &tile);
 ExprRef tileElement(const KernelModel &model, const Tile &tile, const Access &access);
 /// threadIdx.x + threadIdx.y * … : the number of a thread in a block of this shape.
 ExprRef linearThread(const std::array<int64_t, 3> &shape);
+/// A loop of the block's threads together over 0 … count - 1.
+StmtRef sharedLoop(const std::string &counter, int64_t count, const std::array<int64_t, 3> &shape, StmtRef body);
 
 } // namespace optiml
 

@@ -131,11 +131,9 @@ private:
 
   /// The array, by all threads of the block.
   static StmtRef copied(const KernelState &state, const Constants &c, const std::string &counter) {
-    const std::array<int64_t, 3> shape = state.pinnedBlock();
     const ExprRef k = var(counter, Type::makeInt());
     StmtRef copy = exprStmt(assign("=", flat(var(c.staged, c.array->type.unqualified()), c, k), flat(c.array, c, k)));
-    return countedFor(counter, Type::makeInt(), linearThread(shape), intLit(c.count()), shape[0] * shape[1] * shape[2],
-                      block({copy}), NoUnroll);
+    return sharedLoop(counter, c.count(), state.pinnedBlock(), copy);
   }
 };
 } // namespace

@@ -259,16 +259,13 @@ ExprRef Tables::replaced(const ExprRef &e) {
 }
 
 std::vector<StmtRef> Tables::filled(const Table &table) {
-  const std::array<int64_t, 3> shape = state.pinnedBlock();
   const std::string k = freshName(taken, "k");
   const ExprRef counter = var(k, Type::makeInt());
   const ExprRef key = table.keyType.isSigned ? binary("-", counter, intLit(keys / 2), Type::makeInt()) : counter;
   const Type type = table.value->type.unqualified();
   StmtRef entry =
       exprStmt(assign("=", subscript(var(table.name, type), counter, type), substitute(table.value, {{keyName, key}})));
-  return {sharedArray(table.name, type, {intLit(keys)}),
-          countedFor(k, Type::makeInt(), linearThread(shape), intLit(keys), shape[0] * shape[1] * shape[2],
-                     block({entry}), NoUnroll)};
+  return {sharedArray(table.name, type, {intLit(keys)}), sharedLoop(k, keys, state.pinnedBlock(), entry)};
 }
 
 llvm::Error Tables::make() {
