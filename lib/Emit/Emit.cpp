@@ -379,7 +379,8 @@ llvm::Expected<EmittedProgram> Emitter::run() {
     edits.insert(edits.begin(), {head, head, shielded(filledText("configured.txt", {{"NAME", configured}}))});
   for (const auto &[call, guard, text] : {std::tuple("optimlApart(", "OPTIML_APART", "apart.txt"),
                                           std::tuple("optimlHolds(", "OPTIML_HOLDS", "holds.txt"),
-                                          std::tuple("optimlWithin(", "OPTIML_WITHIN", "within.txt")})
+                                          std::tuple("optimlWithin(", "OPTIML_WITHIN", "within.txt"),
+                                          std::tuple("optimlRange(", "OPTIML_RANGE", "range.txt")}) // for the others
     if (unsigned head = afterIncludes();
         llvm::any_of(edits, [&](const Edit &edit) { return edit.text.find(call) != std::string::npos; }))
       // A file that is emitted twice, or a header of it, has it already.
