@@ -202,7 +202,8 @@ llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::v
     return llvm::any_of(t.plan.steps, [&](const emu::ReplayStep &step) { return wanted.count(step.kernel) != 0; });
   });
   for (const Target &t : larger) { // sizes decide more often than data do
-    double seconds = HUGE_VAL;     // a few blocks first: of blocks that work long, more do not end in time
+    double seconds = HUGE_VAL;
+    // A few blocks first: of blocks that work long, more do not end in time.
     for (uint64_t most : {fewBlocks, manyBlocks}) {
       leaveOutCopies(changed, covered);
       const std::array<uint32_t, 3> &grid = t.plan.steps.front().grid;
