@@ -1,4 +1,5 @@
 //===- FuseRewrites.cpp - which launches can be fused ---------------------===//
+#include "LaunchSequence.h"
 #include "optiml/ActionSpace/KernelSpace.h"
 #include "optiml/ActionSpace/ProgramRewrites.h"
 #include "optiml/ActionSpace/Registry.h"
@@ -47,7 +48,10 @@ private:
                                                    std::vector<KernelPart> parts, const std::string &name) const;
   llvm::Expected<FusionCandidate> fuse(const LaunchRun &run, llvm::ArrayRef<unsigned> sites);
   std::string freshName(const std::vector<KernelRewrite> &parts) const;
-  void look(const LaunchRun &run);
+  void look(const LaunchRun &run, llvm::ArrayRef<unsigned> sites);
+  llvm::Expected<FusionCandidate> begin(llvm::ArrayRef<unsigned> sites) const;
+  llvm::Expected<FusionCandidate> fuseInBlocks(const LaunchRun &run, size_t first, size_t count);
+  bool lookForBlocks(const LaunchRun &run, size_t &first, size_t &count);
 };
 
 } // namespace
@@ -129,20 +133,14 @@ llvm::Expected<FusedLaunches> FusionFinder::fuseBlocksOverRows(llvm::ArrayRef<un
   return fused;
 }
 
-/// `sites`: of the run, as they follow one another.
-llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::ArrayRef<unsigned> sites) {
-  std::set<std::string> dead;
-  for (const auto &[name, last] : run.lastUses)
-    if (last < site(sites.back()).end)
-      dead.insert(name);
+/// The launches with their kernels, before these are fused.
+llvm::Expected<FusionCandidate> FusionFinder::begin(llvm::ArrayRef<unsigned> sites) const {
   FusionCandidate candidate;
   Fusion &fusion = candidate.fusion;
-  std::vector<KernelPart> parts;
   for (unsigned index : sites) {
     auto state = stateOf(site(index));
     if (!state)
       return state.takeError();
-    parts.push_back({(*state)->original.get(), site(index).arguments, dead});
     candidate.parts.push_back(**state);
     fusion.parts.push_back((*state)->rewrite);
     fusion.launches.push_back(site(index).begin);
@@ -153,6 +151,23 @@ llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::A
     for (const KernelRewrite &part : fusion.parts)
       if (site(index).topLevelBegin < part.insertAt)
         return notApplicable("a launch stands before {0}", part.original);
+  return candidate;
+}
+
+/// `sites`: of the run, as they follow one another.
+llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::ArrayRef<unsigned> sites) {
+  std::set<std::string> dead;
+  for (const auto &[name, last] : run.lastUses)
+    if (last < site(sites.back()).end)
+      dead.insert(name);
+  auto begun = begin(sites);
+  if (!begun)
+    return begun;
+  FusionCandidate &candidate = *begun;
+  Fusion &fusion = candidate.fusion;
+  std::vector<KernelPart> parts;
+  for (size_t i = 0; i < sites.size(); ++i)
+    parts.push_back({candidate.parts[i].original.get(), site(sites[i]).arguments, dead, {}});
   const std::string name = freshName(fusion.parts);
   const bool sameThreads = llvm::all_of(sites, [&](unsigned index) { return alike(site(sites[0]), site(index)); });
   auto fused = sameThreads ? fuseKernels(parts, name, strictFloat)
@@ -174,9 +189,78 @@ llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::A
   return candidate;
 }
 
+/// So many launches of the run as one in which a block has a row.
+llvm::Expected<FusionCandidate> FusionFinder::fuseInBlocks(const LaunchRun &run, size_t first, size_t count) {
+  auto candidate = begin(llvm::ArrayRef(run.sites).slice(first, count));
+  if (!candidate)
+    return candidate;
+  auto launches = launchSequence(run, first, count, host, candidate->parts);
+  if (!launches)
+    return launches.takeError();
+  auto fused = optiml::fuseInBlocks(*launches, freshName(candidate->fusion.parts), strictFloat);
+  if (!fused)
+    return fused.takeError();
+  candidate->fusion.kernel = std::move(fused->kernel);
+  candidate->fused = std::move(fused->state);
+  for (LaunchRun::Loop loop : run.loops)
+    if (loop.first >= first && loop.first < first + count) {
+      loop.first -= first;
+      candidate->fusion.loops.push_back(std::move(loop));
+    }
+  return candidate;
+}
+
+/// Its work can be spread over more threads, or over blocks of its own, which gains more than a place in another's
+/// block.
+static bool gainsByThreads(const KernelState &state) {
+  return llvm::any_of(std::initializer_list<const char *>{"distribute-loop", "split-reduction", "privatize-atomic",
+                                                          "transpose-through-shared", "stage-shared"},
+                      [&](const char *name) { return !findTransform(name)->sites(state).empty(); });
+}
+
+/// Fuses as many launches as go together with a loop of them, each loop whole. False: none do.
+bool FusionFinder::lookForBlocks(const LaunchRun &run, size_t &first, size_t &count) {
+  if (run.loops.empty())
+    return false;
+  auto inLoop = [&](size_t at) {
+    return llvm::any_of(run.loops, [&](const LaunchRun::Loop &l) { return l.first <= at && at < l.first + l.count; });
+  };
+  std::vector<bool> wanted; // by site
+  for (size_t at = 0; at < run.sites.size(); ++at) {
+    auto state = stateOf(site(run.sites[at]));
+    wanted.push_back(state && (inLoop(at) || !gainsByThreads(**state)));
+    if (!state)
+      llvm::consumeError(state.takeError());
+  }
+  auto splits = [&](size_t at) { // a loop
+    return llvm::any_of(run.loops, [&](const LaunchRun::Loop &l) { return l.first < at && at < l.first + l.count; });
+  };
+  std::string why;
+  for (count = std::min(run.sites.size(), mostParts); count; --count)
+    for (first = 0; first + count <= run.sites.size(); ++first) {
+      const bool hasLoop = llvm::any_of(run.loops, [&, first = first, count = count](const LaunchRun::Loop &loop) {
+        return loop.first >= first && loop.first + loop.count <= first + count;
+      });
+      if (!hasLoop || splits(first) || splits(first + count) ||
+          std::find(wanted.begin() + long(first), wanted.begin() + long(first + count), false) !=
+              wanted.begin() + long(first + count))
+        continue;
+      auto fusion = fuseInBlocks(run, first, count);
+      if (!fusion) {
+        why = llvm::toString(fusion.takeError()); // of the fewest
+        continue;
+      }
+      names.insert(fusion->fusion.kernel.name);
+      found.fusions.push_back(std::move(*fusion));
+      return true;
+    }
+  found.notes.push_back(llvm::formatv("line {0}: the loop of launches does not become one of a block: {1}",
+                                      site(run.sites[run.loops.front().first]).line, why));
+  return false;
+}
+
 /// Fuses as many launches as go together, from the first on.
-void FusionFinder::look(const LaunchRun &run) {
-  llvm::ArrayRef<unsigned> sites = run.sites;
+void FusionFinder::look(const LaunchRun &run, llvm::ArrayRef<unsigned> sites) {
   while (sites.size() > 1) {
     std::optional<FusionCandidate> best;
     size_t count = 2;
@@ -214,8 +298,23 @@ FoundFusions FusionFinder::run() {
     return std::move(found);
   }
   space = std::move(*made);
+  // Loops of launches first. A block within one of them is a run, too.
+  std::set<unsigned> taken;
   for (const LaunchRun &run : runs.runs)
-    look(run);
+    if (size_t first = 0, count = 0; lookForBlocks(run, first, count))
+      taken.insert(run.sites.begin() + long(first), run.sites.begin() + long(first + count));
+  for (const LaunchRun &run : runs.runs) {
+    std::set<unsigned> inLoops;
+    for (const LaunchRun::Loop &loop : run.loops)
+      inLoops.insert(run.sites.begin() + long(loop.first), run.sites.begin() + long(loop.first + loop.count));
+    llvm::ArrayRef<unsigned> rest = run.sites;
+    auto isLeft = [&](unsigned index) { return !taken.count(index) && !inLoops.count(index); };
+    while (!rest.empty()) {
+      const llvm::ArrayRef<unsigned> own = rest.take_while(isLeft);
+      look(run, own);
+      rest = rest.drop_front(own.size()).drop_until(isLeft);
+    }
+  }
   return std::move(found);
 }
 

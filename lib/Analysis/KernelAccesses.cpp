@@ -308,7 +308,8 @@ bool KernelModel::writesWhatIsRead(const Access &read) const {
   return !seen && writesArray(wholeRead.array);
 }
 
-/// An index that wraps around on the way is back in the end by what is known: (i - first + 12) * 25.
+/// An index that wraps around on the way is back in the end: by what is known, (i - first + 12) * 25, or because
+/// addresses have 64 bits as well, so that a[base + i - 1] is the element before a[base + i] whatever base is.
 void KernelModel::resolveWrapping(Access &access) const {
   if (access.subscripts.size() != 1 || access.node->kind != ExprKind::Subscript)
     return;
@@ -327,6 +328,6 @@ void KernelModel::resolveWrapping(Access &access) const {
     return;
   std::vector<Poly> negative = facts(access);
   negative.push_back(Poly(-1) - whole);
-  if (isEmptySet(negative))
+  if (e->type.bytes == 8 || isEmptySet(negative))
     index = whole;
 }

@@ -137,9 +137,13 @@ static bool hasIntegersAlike(const ExprRef &e) {
 Poly KernelModel::withWrapping(const ExprRef &e) const {
   if (e->kind == ExprKind::Cast && hasIntegersAlike(e))
     return withWrapping(e->args[0]);
-  if (e->kind != ExprKind::Binary || !hasIntegersAlike(e))
+  // A shorter operand is converted to 64 bits, signed or not, before it counts modulo 2^64.
+  auto isInteger = [](const ExprRef &x) { return x->type.cls == Type::Class::Int; };
+  if (e->kind != ExprKind::Binary || !isInteger(e) ||
+      (e->type.bytes == 8 ? !llvm::all_of(e->args, isInteger) : !hasIntegersAlike(e)))
     return poly(e);
-  const Poly a = withWrapping(e->args[0]), b = withWrapping(e->args[1]);
+  auto operand = [&](const ExprRef &x) { return x->type.bytes == e->type.bytes ? withWrapping(x) : poly(x); };
+  const Poly a = operand(e->args[0]), b = operand(e->args[1]);
   return e->text == "+" ? joinGlobalIndex(a + b, block) : e->text == "-" ? a - b : e->text == "*" ? a * b : poly(e);
 }
 

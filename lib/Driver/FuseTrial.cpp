@@ -159,7 +159,7 @@ static FoundFusions usefulFusions(const SearchTask &task, const Program &device,
       device, host, task.flags.fp.isStrict(),
       [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); }, alike, overRows);
   std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
-    const std::string lost = lostBy(fusion);
+    const std::string lost = fusion.fusion.kernel.blocks ? "" : lostBy(fusion);
     if (!lost.empty())
       found.notes.push_back(partNames(fusion) + " stay apart, for " + lost);
     return !lost.empty();
@@ -188,7 +188,7 @@ static void keepWithRows(std::vector<FusionCandidate> &fusions, const std::set<u
 FusionsAhead::FusionsAhead(const SearchTask &task, Backend &backend, const Program &device) : stop(0, task.cancel()) {
   making = std::async(std::launch::async, [&task, &backend, &device, this] {
     Made made;
-    if (device.launches().size() < 2 || task.isRecorded())
+    if (device.launches().empty() || task.isRecorded())
       return made;
     auto host = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
     if (!host) {
@@ -261,7 +261,7 @@ std::vector<FusionCandidate> Trial::candidates(bool overRows) {
   FoundFusions found = foreseen ? *foundAhead : usefulFusions(task, device, host, alike, overRows);
   notes = std::move(found.notes);
   std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
-    const double saved = mostSaved(fusion, backend);
+    const double saved = fusion.fusion.kernel.blocks ? 1 : mostSaved(fusion, backend);
     if (saved < leastSaved)
       notes.push_back(partNames(fusion) + " stay apart, for " +
                       llvm::formatv("that could save {0:f2} % of the GPU's time at most", 100 * saved).str());
@@ -385,7 +385,7 @@ llvm::Expected<FuseTrial> Trial::runOverRows(const FuseTrial &plain) {
 FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows,
                               FusionsAhead &ahead, const Deadline &budget) {
   FuseTrials result;
-  if (device.launches().size() < 2)
+  if (device.launches().empty())
     return result;
   FusionsAhead::Made &made = ahead.get();
   if (!made.host) {

@@ -76,7 +76,8 @@ unsigned Emitter::afterIncludes() const {
 }
 
 std::string Emitter::support() const {
-  std::string vector = loops.empty() ? "" : "#include <vector>\n";
+  const bool hasLists = llvm::any_of(fusions, [](const Fusion &fusion) { return !fusion.loops.empty(); });
+  std::string vector = loops.empty() && !hasLists ? "" : "#include <vector>\n";
   if (variant.original.find(supportMark) != std::string::npos)
     return vector;
   const bool hasArch = llvm::any_of(variant.rewrites, [](const KernelRewrite &r) { return r.arch != 0; });
@@ -196,24 +197,39 @@ void Emitter::emitFusion(const Fusion &fusion) {
     names.parts.push_back({nameThere(part), part.original, part.originalParameters, part.originalMaxThreads});
     at = std::max(at, part.insertAt);
   }
-  edits.push_back({at, at, shielded("\n\n" + fuseText(fusion.kernel, names))});
+  const bool byBlocks = fusion.kernel.blocks.has_value();
+  edits.push_back({at, at, shielded("\n\n" + (byBlocks ? blockText : fuseText)(fusion.kernel, names))});
   std::string waiting;
-  for (size_t i = 0; i < fusion.launches.size(); ++i)
+  size_t loop = 0;
+  for (size_t i = 0; i < fusion.launches.size(); ++i) {
+    const LaunchRun::Loop *around = nullptr;
+    for (loop = 0; loop < fusion.loops.size() && !around; ++loop)
+      if (i >= fusion.loops[loop].first && i < fusion.loops[loop].first + fusion.loops[loop].count)
+        around = &fusion.loops[loop--];
+    const std::string object = names.name + (around ? "_turns" + std::to_string(loop) : std::to_string(i));
     for (const LaunchSite &site : host.launches()) {
       if (site.begin != fusion.launches[i] || site.inMacro)
         continue;
-      std::string launch = qualifierOf(fusion.parts[i], site) + names.launchType(i) + "(" + launchArguments(site) + ")";
-      if (i + 1 < fusion.launches.size()) {
-        std::string object = names.name + std::to_string(i);
-        waiting += object + ", ";
+      const std::string qualifier = qualifierOf(fusion.parts[i], site),
+                        launch = qualifier + names.launchType(i) + "(" + launchArguments(site) + ")";
+      const bool isLast = i + 1 == fusion.launches.size();
+      if (around)
+        edits.push_back({site.begin, site.end, object + ".add" + std::to_string(i) + "(" + launchArguments(site) + ")"});
+      else if (!isLast)
         edits.push_back({site.begin, site.end, "const auto " + object + " = " + launch});
-      } else {
-        edits.push_back({site.begin, site.end,
-                         qualifierOf(fusion.parts[i], site) + names.launcher() + "(" + waiting + launch + ")"});
-      }
+      else
+        edits.push_back({site.begin, site.end, qualifier + names.launcher() + "(" + waiting + launch + ")"});
+      if (around && i == around->first)
+        edits.push_back({around->begin, around->begin, qualifier + names.loopType(loop) + " " + object + ";\n"});
+      if (!around || i == around->first)
+        waiting += object + ", ";
+      if (around && isLast)
+        edits.push_back({around->end, around->end, "\n" + qualifier + names.launcher() + "(" +
+                                                       waiting.substr(0, waiting.size() - 2) + ");\n"});
       ++result.dispatched;
       break;
     }
+  }
 }
 
 /// Why a launch of the rewritten kernel has to stay as it is; empty: it need not.

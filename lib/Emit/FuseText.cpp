@@ -13,14 +13,14 @@ static std::string launchOriginal(const FuseTextNames::Part &part, const std::st
          "launchStream>>>(" + list + ");\n";
 }
 
-static std::string launchClass(const FuseTextNames &names, size_t i) {
+std::string optiml::launchClass(const FuseTextNames &names, size_t i, bool waits) {
   const FuseTextNames::Part &part = names.parts[i];
   std::string type = names.launchType(i);
   std::string text = "\nstruct " + type + " { // a launch of " + part.kernel + " that has been put off\n";
   text += "  dim3 launchGrid, launchBlock;\n  size_t launchShared;\n  cudaStream_t launchStream;\n";
   for (const Parameter &parameter : part.parameters)
     text += "  " + parameter.declaration + ";\n";
-  if (i + 1 < names.parts.size())
+  if (waits)
     text += "  bool launchWaiting = " + names.helper + "::valid(launchGrid, launchBlock, " +
             std::to_string(part.maxThreads) + ");\n";
   text += "  " + type + "(dim3 launchGrid, dim3 launchBlock, size_t launchShared, cudaStream_t launchStream" +
@@ -29,10 +29,10 @@ static std::string launchClass(const FuseTextNames &names, size_t i) {
           "launchStream(launchStream)";
   for (const Parameter &parameter : part.parameters)
     text += ", " + parameter.name + "(" + parameter.name + ")";
-  if (i + 1 == names.parts.size())
-    return text + " {}\n};\n";
   // An error is told where the launch stands.
-  return text + " {\n    if (!launchWaiting)\n      " + launchOriginal(part, "") + "  }\n};\n";
+  text += waits ? " {\n    if (!launchWaiting)\n      " + launchOriginal(part, "") + "  }\n" : " {}\n";
+  return text + "  static void run(const " + type + " &launch) {\n    " +
+         (waits ? "if (launch.launchWaiting)\n      " : "") + launchOriginal(part, "launch.") + "  }\n};\n";
 }
 
 /// "launch2"
@@ -49,8 +49,7 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
   for (size_t i = 0; i < names.parts.size(); ++i) {
     kernels += (i == 0 ? "" : i + 1 == names.parts.size() ? " and " : ", ") + names.parts[i].kernel;
     parameters += (i ? ", const " : "const ") + names.launchType(i) + " &" + object(i);
-    originals += "  " + (i + 1 < names.parts.size() ? "if (" + object(i) + ".launchWaiting)\n    " : std::string()) +
-                 launchOriginal(names.parts[i], object(i) + ".");
+    originals += "  " + names.launchType(i) + "::run(" + object(i) + ");\n";
   }
   const bool alike = fused.launches.empty();
   const std::string base = object(fused.geometry);
@@ -113,7 +112,7 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
 
   std::string text = "// OptiML: launches of " + kernels + " that follow one another, as one kernel\n" + fused.text;
   for (size_t i = 0; i < names.parts.size(); ++i)
-    text += launchClass(names, i);
+    text += launchClass(names, i, /*waits=*/i + 1 < names.parts.size());
   text += "\nstatic void " + names.launcher() + "(" + parameters + ") {\n";
   text += "  static " + names.helper + " launchPath(\"" + names.name + "\");\n  if (launchPath.enabled()\n" + tests +
           "  ) {\n";

@@ -77,12 +77,19 @@ struct FuseTextNames {
   std::string helper; ///< class that counts paths (Emit.cpp)
   std::vector<Part> parts;
   std::string launchType(size_t part) const { return name + "_launch" + std::to_string(part); }
+  std::string loopType(size_t loop) const { return name + "_loop" + std::to_string(loop); }
   std::string launcher() const { return name + "_launch"; }
 };
+
+/// A class for the launches of a part; `waits`: they are put off.
+std::string launchClass(const FuseTextNames &names, size_t part, bool waits);
 
 /// The fused kernel, a class for the launch of each part, and the function that takes an object of each and launches
 /// the fused kernel, or the parts where that is not right.
 std::string fuseText(const FusedKernel &fused, const FuseTextNames &names);
+
+/// The same for a kernel in which a block has a row (RowBlocks), with a class for the launches of each loop.
+std::string blockText(const FusedKernel &fused, const FuseTextNames &names);
 
 /// What is written beside a kernel whose loops of launches are replaced.
 struct LoopTextNames {

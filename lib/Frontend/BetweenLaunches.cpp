@@ -11,6 +11,7 @@
 #include "clang/AST/Attr.h"
 #include "clang/AST/ParentMapContext.h"
 #include "clang/Basic/SourceManager.h"
+#include "clang/Lex/Lexer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -97,6 +98,32 @@ bool optiml::isInLoop(ASTContext &ast, const Stmt *s) {
         parents[0].get<CXXForRangeStmt>() || parents[0].get<LambdaExpr>())
       return true;
   return false;
+}
+
+bool optiml::runsOnce(const DoStmt &loop) {
+  const Expr *c = loop.getCond()->IgnoreParenImpCasts();
+  if (auto *number = dyn_cast<IntegerLiteral>(c))
+    return number->getValue().isZero();
+  auto *word = dyn_cast<CXXBoolLiteralExpr>(c);
+  return word && !word->getValue();
+}
+
+std::optional<unsigned> optiml::endOfLoop(const Stmt &loop, const SourceManager &sm, const LangOptions &language) {
+  SourceLocation end = loop.getEndLoc();
+  if (end.isMacroID())
+    return std::nullopt;
+  end = Lexer::getLocForEndOfToken(end, 0, sm, language);
+  const Stmt *body = nullptr;
+  if (auto *counted = dyn_cast<ForStmt>(&loop))
+    body = counted->getBody();
+  else if (auto *tested = dyn_cast<WhileStmt>(&loop))
+    body = tested->getBody();
+  if (!body || !isa<CompoundStmt>(body)) { // the semicolon is no part of an expression statement
+    auto token = Lexer::findNextToken(loop.getEndLoc(), sm, language);
+    if (token && token->is(tok::semi))
+      end = token->getEndLoc();
+  }
+  return sm.getFileOffset(end);
 }
 
 bool BetweenLaunches::refuse(const Stmt *s, const std::string &why) {

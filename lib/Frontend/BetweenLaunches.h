@@ -5,6 +5,7 @@
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/Stmt.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@ llvm::StringRef useOfPointer(clang::ASTContext &ast, const clang::DeclRefExpr &r
 
 /// Within a loop, where what comes before may come after, or a lambda.
 bool isInLoop(clang::ASTContext &ast, const clang::Stmt *s);
+
+/// The do { } while (0) of a macro, which is no loop.
+bool runsOnce(const clang::DoStmt &loop);
+
+/// Byte offset behind the loop, its semicolon included; nothing where a macro writes its end.
+std::optional<unsigned> endOfLoop(const clang::Stmt &loop, const clang::SourceManager &sm,
+                                  const clang::LangOptions &language);
 
 /// Whether launches before a statement may be put off until after it: it neither sees nor changes what kernels work on.
 class BetweenLaunches {

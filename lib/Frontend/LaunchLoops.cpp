@@ -3,7 +3,6 @@
 #include "BetweenLaunches.h"
 #include "clang/AST/DynamicRecursiveASTVisitor.h"
 #include "clang/AST/ParentMapContext.h"
-#include "clang/Lex/Lexer.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
 
@@ -110,20 +109,12 @@ private:
   static bool launches(const Stmt *s) {
     if (!s || isa<ForStmt, WhileStmt, CXXForRangeStmt, LambdaExpr>(s))
       return false;
-    if (auto *loop = dyn_cast<DoStmt>(s); loop && !once(loop))
+    if (auto *loop = dyn_cast<DoStmt>(s); loop && !runsOnce(*loop))
       return false;
     return isa<CUDAKernelCallExpr>(s) || llvm::any_of(s->children(), launches);
   }
-  static bool once(const DoStmt *loop) {
-    const Expr *c = loop->getCond()->IgnoreParenImpCasts();
-    if (auto *number = dyn_cast<IntegerLiteral>(c))
-      return number->getValue().isZero();
-    auto *word = dyn_cast<CXXBoolLiteralExpr>(c);
-    return word && !word->getValue();
-  }
-
   bool look(Stmt *s, const Stmt *body) {
-    if (auto *loop = dyn_cast<DoStmt>(s); loop && once(loop))
+    if (auto *loop = dyn_cast<DoStmt>(s); loop && runsOnce(*loop))
       return true;
     if (!launches(body) || s->getBeginLoc().isMacroID() || !sm.isInMainFile(s->getBeginLoc()))
       return true;
@@ -137,19 +128,10 @@ private:
       loop.pointersKnown = uses.known && !uses.escaped;
       loop.living.assign(uses.living.begin(), uses.living.end());
     }
-    SourceLocation end = s->getEndLoc();
-    if (end.isMacroID()) {
-      if (loop.refused.empty())
-        loop.refused = llvm::formatv("line {0}: the loop's end is written by a macro", loop.line);
-    } else {
-      end = Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts());
-      if (!isa<CompoundStmt>(body) || isa<DoStmt>(s)) { // the semicolon is no part of an expression statement
-        auto token = Lexer::findNextToken(s->getEndLoc(), sm, ast.getLangOpts());
-        if (token && token->is(tok::semi))
-          end = token->getEndLoc();
-      }
-      loop.end = sm.getFileOffset(end);
-    }
+    if (auto end = endOfLoop(*s, sm, ast.getLangOpts()))
+      loop.end = *end;
+    else if (loop.refused.empty())
+      loop.refused = llvm::formatv("line {0}: the loop's end is written by a macro", loop.line);
     for (const CUDAKernelCallExpr *launch : found) {
       const LaunchSite *site = nullptr;
       if (!launch->getBeginLoc().isMacroID())

@@ -35,21 +35,22 @@ bool mayKeepPointers(QualType type) {
   return anyPart(type, mayKeepPointers);
 }
 
-/// Where the local variables of a function that hold memory of their own are used last (LaunchRun::lastUses).
-class LastUses : public DynamicRecursiveASTVisitor {
+/// Where the local variables of a function that hold memory of their own are used first and last
+/// (LaunchRun::lastUses).
+class UsesOfMemory : public DynamicRecursiveASTVisitor {
 public:
-  LastUses(const FunctionDecl &fn, ASTContext &ast) : ast(ast), sm(ast.getSourceManager()) {
+  UsesOfMemory(const FunctionDecl &fn, ASTContext &ast) : ast(ast), sm(ast.getSourceManager()) {
     TraverseStmt(fn.getBody());
   }
-  std::map<std::string, unsigned> known() const {
-    std::map<std::string, unsigned> result;
+  void tell(LaunchRun &run) const {
     std::map<std::string, unsigned> named;
     for (const auto &[v, use] : uses)
       ++named[v->getNameAsString()];
     for (const auto &[v, use] : uses)
-      if (use.known && use.allocated && named[v->getNameAsString()] == 1)
-        result[v->getNameAsString()] = use.last;
-    return result;
+      if (const std::string name = v->getNameAsString(); use.known && use.allocated && named[name] == 1) {
+        run.firstUses[name] = use.first;
+        run.lastUses[name] = use.last;
+      }
   }
 
   bool VisitVarDecl(VarDecl *v) override { // whoever made the pointer may have kept it
@@ -66,8 +67,11 @@ public:
     const llvm::StringRef taker = useOfPointer(ast, *ref);
     use.known &= !taker.empty() && v->hasLocalStorage() && !isa<ParmVarDecl>(v);
     use.allocated |= taker.starts_with("cudaMalloc");
+    const SourceRange range = sm.getExpansionRange(ref->getLocation()).getAsRange();
     if (!taker.starts_with("cudaFree"))
-      use.last = std::max(use.last, sm.getFileOffset(sm.getExpansionRange(ref->getLocation()).getEnd()));
+      use.last = std::max(use.last, sm.getFileOffset(range.getEnd()));
+    if (!taker.starts_with("cudaMalloc"))
+      use.first = std::min(use.first, sm.getFileOffset(range.getBegin()));
     return true;
   }
   bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *launch) override {
@@ -92,11 +96,115 @@ public:
 private:
   struct Use {
     bool known = true, allocated = false;
-    unsigned last = 0;
+    unsigned first = ~0u, last = 0;
   };
   ASTContext &ast;
   const SourceManager &sm;
   std::map<const VarDecl *, Use> uses;
+};
+
+/// The function's own variables that an expression mentions.
+void addMentioned(const Stmt *s, std::set<std::string> &into) {
+  if (!s)
+    return;
+  if (auto *ref = dyn_cast<DeclRefExpr>(s))
+    if (auto *v = dyn_cast<VarDecl>(ref->getDecl()); v && v->isLocalVarDeclOrParm())
+      into.insert(v->getNameAsString());
+  for (const Stmt *child : s->children())
+    addMentioned(child, into);
+}
+
+std::vector<std::set<std::string>> mentionedBy(const CUDAKernelCallExpr &launch) {
+  std::vector<std::set<std::string>> result;
+  for (const Expr *argument : launch.arguments())
+    addMentioned(argument, result.emplace_back());
+  return result;
+}
+
+/// The variable that is assigned to, counted, or handed over to be changed; null: none is.
+const VarDecl *variable(const Expr *e) {
+  auto *ref = dyn_cast<DeclRefExpr>(e->IgnoreParenImpCasts());
+  return ref ? dyn_cast<VarDecl>(ref->getDecl()) : nullptr;
+}
+
+/// What a loop with launches does to variables, and where its launches stand.
+class LoopFacts {
+public:
+  explicit LoopFacts(const Stmt &loop) { visit(&loop, 0, true); }
+  bool isNested(const CUDAKernelCallExpr &launch) const { return places.at(&launch).first > 1; }
+  bool isCertain(const CUDAKernelCallExpr &launch) const { return places.at(&launch).second; }
+  /// LaunchRun::Loop::changed
+  std::map<std::string, bool> changed() const {
+    std::map<std::string, bool> result;
+    for (const auto &[v, change] : changes)
+      result[v->getNameAsString()] = change.times == 1 && change.steps;
+    return result;
+  }
+
+private:
+  struct Change {
+    unsigned times = 0;
+    bool steps = false; ///< by a constant, once a turn
+  };
+  std::map<const CUDAKernelCallExpr *, std::pair<unsigned, bool>> places; ///< loops around it, and no condition
+  std::map<const VarDecl *, Change> changes;
+
+  void change(const Expr *place, bool steps) {
+    if (const VarDecl *v = variable(place)) {
+      ++changes[v].times;
+      changes[v].steps = steps;
+    }
+  }
+  void visit(const Stmt *s, unsigned loops, bool certain) {
+    if (!s)
+      return;
+    if (auto *launch = dyn_cast<CUDAKernelCallExpr>(s))
+      places[launch] = {loops, certain};
+    const bool once = loops == 1 && certain;
+    if (auto *b = dyn_cast<BinaryOperator>(s); b && b->isAssignmentOp())
+      change(b->getLHS(), once && (b->getOpcode() == BO_AddAssign || b->getOpcode() == BO_SubAssign) &&
+                              isa<IntegerLiteral>(b->getRHS()->IgnoreParenImpCasts()));
+    else if (auto *u = dyn_cast<UnaryOperator>(s); u && u->isIncrementDecrementOp())
+      change(u->getSubExpr(), once);
+    else if (auto *call = dyn_cast<CallExpr>(s)) {
+      const FunctionDecl *fn = call->getDirectCallee();
+      for (unsigned i = 0; fn && i < std::min(call->getNumArgs(), fn->getNumParams()); ++i)
+        if (const QualType type = fn->getParamDecl(i)->getType();
+            type->isReferenceType() && !type->getPointeeType().isConstQualified())
+          change(call->getArg(i), false);
+    } else if (auto *decls = dyn_cast<DeclStmt>(s)) {
+      for (const Decl *d : decls->decls())
+        if (auto *v = dyn_cast<VarDecl>(d); v && loops)
+          changes[v].times += 2; // another one in each turn
+        else if (v)
+          changes[v];
+    }
+    if (auto *loop = dyn_cast<ForStmt>(s)) {
+      visit(loop->getInit(), loops, certain);
+      visit(loop->getCond(), loops + 1, certain);
+      visit(loop->getInc(), loops + 1, certain);
+      return visit(loop->getBody(), loops + 1, certain);
+    }
+    const auto *macro = dyn_cast<DoStmt>(s);
+    if (isa<WhileStmt, DoStmt>(s) && !(macro && runsOnce(*macro)))
+      ++loops;
+    if (isa<IfStmt, SwitchStmt, AbstractConditionalOperator>(s))
+      certain = false;
+    for (const Stmt *child : s->children())
+      visit(child, loops, certain);
+  }
+};
+
+/// LaunchRun::copies
+class CopyFinder : public DynamicRecursiveASTVisitor {
+public:
+  std::map<std::string, std::string> copies;
+  bool VisitVarDecl(VarDecl *v) override {
+    const VarDecl *from = v->getInit() && v->getType()->isPointerType() ? variable(v->getInit()) : nullptr;
+    if (from)
+      copies[v->getNameAsString()] = from->getNameAsString();
+    return true;
+  }
 };
 
 class RunFinder : public DynamicRecursiveASTVisitor {
@@ -153,6 +261,7 @@ public:
           found.notes.push_back(refused);
         refused.clear();
         run.sites.push_back(*site);
+        run.mentioned.push_back(mentionedBy(*launchOf(s)));
         continue;
       }
       std::string why;
@@ -162,6 +271,8 @@ public:
       bool good = between.stmt(s);
       waited |= between.hasWaited();
       if (good && launches.empty() && !leaves(s))
+        continue;
+      if (good && addLoop(s, launches, run))
         continue;
       if (!run.sites.empty())
         refused = !why.empty()        ? why
@@ -186,21 +297,61 @@ private:
     return llvm::formatv("line {0}: ", sm.getPresumedLoc(sm.getExpansionLoc(s->getBeginLoc())).getLine());
   }
   void end(LaunchRun &run) {
-    if (run.sites.size() > 1) {
+    if (run.sites.size() > 1 || !run.loops.empty()) {
+      if (function && function->doesThisDeclarationHaveABody() && !run.loops.empty()) {
+        CopyFinder finder;
+        finder.TraverseStmt(function->getBody());
+        run.copies = std::move(finder.copies);
+      }
       if (function && function->doesThisDeclarationHaveABody() && !hasDevicePointers && !isInLoop(ast, within))
-        run.lastUses = LastUses(*function, ast).known();
+        UsesOfMemory(*function, ast).tell(run);
       found.runs.push_back(std::move(run));
     }
     run = {};
   }
   /// The launch that the statement is.
-  const unsigned *launchAt(const Stmt *s) const {
+  static const CUDAKernelCallExpr *launchOf(const Stmt *s) {
     if (auto *full = dyn_cast<ExprWithCleanups>(s))
       s = full->getSubExpr();
-    if (!isa<CUDAKernelCallExpr>(s) || s->getBeginLoc().isMacroID() || !sm.isInMainFile(s->getBeginLoc()))
+    return dyn_cast<CUDAKernelCallExpr>(s);
+  }
+  const unsigned *launchAt(const Stmt *s) const {
+    const CUDAKernelCallExpr *launch = launchOf(s);
+    if (!launch || launch->getBeginLoc().isMacroID() || !sm.isInMainFile(launch->getBeginLoc()))
       return nullptr;
-    auto it = sites.find(sm.getFileOffset(s->getBeginLoc()));
+    auto it = sites.find(sm.getFileOffset(launch->getBeginLoc()));
     return it == sites.end() ? nullptr : &it->second;
+  }
+  /// Takes a loop's launches in. False where it is no loop, or its turns cannot be told by the launches.
+  bool addLoop(const Stmt *s, const std::vector<const CUDAKernelCallExpr *> &launches, LaunchRun &run) {
+    const auto *once = dyn_cast<DoStmt>(s);
+    const auto stop = isa<ForStmt, WhileStmt, DoStmt>(s) && !(once && runsOnce(*once)) && !s->getBeginLoc().isMacroID()
+                          ? endOfLoop(*s, sm, ast.getLangOpts())
+                          : std::nullopt;
+    if (!stop)
+      return false;
+    LaunchRun::Loop loop;
+    loop.begin = sm.getFileOffset(s->getBeginLoc());
+    loop.end = *stop;
+    loop.first = run.sites.size();
+    loop.count = launches.size();
+    const LoopFacts facts(*s);
+    std::vector<unsigned> own;
+    for (const CUDAKernelCallExpr *launch : launches) {
+      const unsigned *site = launchAt(launch);
+      if (!site || (launches.size() > 1 && facts.isNested(*launch)))
+        return false;
+      own.push_back(*site);
+      loop.always.push_back(launches.size() == 1 || facts.isCertain(*launch));
+    }
+    if (!loop.always.front())
+      return false;
+    loop.changed = facts.changed();
+    llvm::append_range(run.sites, own);
+    for (const CUDAKernelCallExpr *launch : launches)
+      run.mentioned.push_back(mentionedBy(*launch));
+    run.loops.push_back(std::move(loop));
+    return true;
   }
   /// Leaves the statement itself; after an error nothing matters any more.
   static bool leaves(const Stmt *s) {

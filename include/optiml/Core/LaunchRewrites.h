@@ -10,6 +10,7 @@
 #include "optiml/Core/Variant.h"
 #include <array>
 #include <memory>
+#include <optional>
 
 namespace optiml {
 
@@ -102,6 +103,60 @@ struct LaunchIdiom {
   TimeTile tile;                        ///< TimeStep: what is chosen
 };
 
+/// What is launched where a block of a fused kernel has a row, and loops of launches on the host are its own loops.
+struct RowBlocks {
+  /// What an argument of a launch has to be, in terms of the fused kernel's parameters.
+  struct Argument {
+    enum class Kind {
+      Same,      ///< `value`
+      Counts,    ///< value + turn * other
+      Listed,    ///< value.at[turn]
+      Swapped,   ///< `value` in even turns, `other` in odd ones
+      AfterSwaps ///< `value` where loop `loop` had an even number of turns, else `other`
+    };
+    Kind kind = Kind::Same;
+    std::string value, other;
+    unsigned loop = 0;
+  };
+  struct Launch {
+    std::vector<Argument> arguments;
+    std::optional<unsigned> loop; ///< on the host, that it stands in
+    /// In a loop: parameters that tell in which turns it takes place (from <= turn < until); empty: in all.
+    std::string from, until;
+    /// Over its own geometry, the fused kernel's parameters, and names that stand for its arguments.
+    std::vector<Condition> conditions;
+    std::map<std::string, unsigned> own; ///< these names, and which argument each is
+  };
+  struct Loop {
+    std::string turns; ///< the parameter with their number
+    bool swaps = false;
+  };
+  /// Which argument gives a parameter its value: that of the launch in its first turn, or in its second.
+  struct Source {
+    unsigned launch = 0, argument = 0, turn = 0;
+  };
+  std::vector<Launch> launches;
+  std::vector<Loop> loops;
+  std::map<std::string, Source> sources;
+  IntExpr rows; ///< how many there are, over the fused kernel's parameters
+  bool rowOfThread = false; ///< a thread has a row, and not a block
+  /// A parameter for a number that the conditions confirm: over the geometry of a launch, in a loop that of its first
+  /// turn, and the parameters in `sources`.
+  struct Extent {
+    std::string name;
+    IntExpr value;
+    unsigned launch = 0;
+  };
+  std::vector<Extent> extents;
+  unsigned threads = 0; ///< of a block
+  std::string listType; ///< of a list's values, which are integers of 32 bits; empty: there are none
+  /// A kernel of one block, with the fused kernel's parameters and `int *outside`, into which it writes 1 where a block
+  /// would touch what belongs to another row. Empty: no block does.
+  std::string checkName, checkText;
+};
+// A list holds so many values.
+inline constexpr unsigned mostListed = 64;
+
 /// A kernel that does the work of several.
 struct FusedKernel {
   std::string name, text;            ///< the kernel, printed
@@ -118,6 +173,8 @@ struct FusedKernel {
   /// By the fused kernel's parameters: the part and its parameter that gives the value (a pointer that may be written
   /// through where it is).
   std::map<std::string, std::pair<unsigned, unsigned>> sources;
+  /// Where a block has a row: how it is launched, in place of what stands above (but for `conditions`).
+  std::optional<RowBlocks> blocks;
 };
 
 } // namespace optiml

@@ -10,6 +10,7 @@
 
 #include "optiml/Frontend/Program.h"
 #include <map>
+#include <set>
 
 namespace optiml {
 
@@ -33,9 +34,25 @@ std::vector<LaunchLoop> findLaunchLoops(const Program &host);
 // until the last: between them the host does nothing that could see what they do (the same rule), nor
 // leaves.
 
-/// Two launches or more, each a statement of its own in the same block. Indices into Program::launches().
+/// Two launches or more, each a statement of its own in the same block, or in a loop that is one. Indices into
+/// Program::launches().
 struct LaunchRun {
   std::vector<unsigned> sites;
+  /// A loop on the host in which some of the launches stand, and nothing that could see what they do.
+  struct Loop {
+    size_t first = 0, count = 0;   ///< which of `sites`
+    unsigned begin = 0, end = 0;   ///< byte range of the statement
+    std::vector<bool> always;      ///< of each of its sites: no turn leaves it out
+    /// The function's own variables that it changes, and whether each changes once a turn, by the same amount.
+    std::map<std::string, bool> changed;
+  };
+  std::vector<Loop> loops;
+  /// The function's own variables that the arguments of each site mention.
+  std::vector<std::vector<std::set<std::string>>> mentioned;
+  /// Pointers that begin as copies of others: T *next = first;
+  std::map<std::string, std::string> copies;
+  /// As lastUses: where the file uses them first, other than to allocate them.
+  std::map<std::string, unsigned> firstUses;
   /// Of the function's own variables with memory from cudaMalloc, of which nothing keeps a copy: where the file uses
   /// them last, other than to free them (byte offsets). After that nothing looks at the memory. Empty within a loop.
   std::map<std::string, unsigned> lastUses;

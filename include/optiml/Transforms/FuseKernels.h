@@ -10,6 +10,7 @@
 
 #include "optiml/Analysis/KernelState.h"
 #include "optiml/Core/LaunchRewrites.h"
+#include <optional>
 
 namespace optiml {
 
@@ -20,6 +21,8 @@ struct KernelPart {
   std::vector<std::string> arguments;
   /// Those that point to memory at which nothing looks after the launches: what is stored there need not be.
   std::set<std::string> dead;
+  /// Those that point to memory into which nothing has been written before the launches.
+  std::set<std::string> fresh;
 };
 
 struct FusedLaunches {
@@ -36,6 +39,35 @@ llvm::Expected<FusedLaunches> fuseKernels(const std::vector<KernelPart> &parts, 
 /// others a thread for each element, which becomes a loop of the row's thread. The fused kernel has fewer threads than
 /// the parts.
 llvm::Expected<FusedLaunches> fuseOverRows(const std::vector<KernelPart> &parts, const std::string &name,
+                                           bool strictFloat);
+
+/// An argument of a launch that may stand in a loop on the host.
+struct LaunchArgument {
+  enum class Kind {
+    Same,      ///< `text`, in each turn of the loop
+    Counts,    ///< an integer that changes by the same amount from turn to turn
+    Listed,    ///< another integer in each turn
+    Swapped,   ///< a pointer: `text` in the first turn, `other` in the second, and so on
+    AfterSwaps ///< a pointer, behind loop `loop`: `text` after an even number of turns, else `other`
+  };
+  Kind kind = Kind::Same;
+  std::string text, other; ///< as KernelPart::arguments
+  unsigned loop = 0;
+};
+
+/// A launch of a sequence in which loops on the host may stand, each with launches of its own.
+struct SequenceLaunch {
+  const Kernel *tree = nullptr;
+  std::vector<LaunchArgument> arguments;
+  std::set<std::string> dead, fresh; ///< as those of KernelPart
+  std::optional<unsigned> loop;      ///< it stands in this one; loops are counted from 0
+  /// No turn of the loop leaves it out. The first launch of a loop must be such a one.
+  bool always = true;
+};
+
+/// The launches as one kernel called `name`, in which a block does all that concerns a row of the arrays, and loops on
+/// the host are loops of the block. NotApplicable says why that cannot be.
+llvm::Expected<FusedLaunches> fuseInBlocks(const std::vector<SequenceLaunch> &launches, const std::string &name,
                                            bool strictFloat);
 
 } // namespace optiml

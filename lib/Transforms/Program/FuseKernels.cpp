@@ -38,10 +38,9 @@
 // macros, with default arguments, or under an `if`; and functions with labels.
 //
 //===----------------------------------------------------------------------===//
-#include "FuseKernels.h"
+#include "FuseParts.h"
 #include "ThreadMapping.h"
 #include "optiml/Analysis/Bounds.h"
-#include "optiml/Analysis/Jumps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -49,81 +48,10 @@ using namespace optiml;
 
 namespace {
 
-std::set<std::string> declaredIn(const Kernel &kernel) {
-  std::set<std::string> result;
-  for (const Param &param : kernel.params)
-    result.insert(param.name);
-  result.merge(namesDeclaredIn(*kernel.body));
-  return result;
-}
-
-/// Refuses memory that is accessed in other ways than by subscripts, and meetings of threads.
-llvm::Error requireVisible(const Kernel &kernel, const KernelModel &model) {
-  for (const Param &param : kernel.params)
-    if (param.type.isPointer() && (!param.type.pointee || param.type.pointee->isVolatile))
-      return notApplicable("'{0}' points to volatile memory", param.name);
-  if (hasBarrier(*kernel.body))
-    return notApplicable("its threads wait for each other");
-  if (unsigned line = model.unknownEffectLine())
-    return notApplicable("it may write memory in ways that are not understood (line {0})", line);
-  std::optional<unsigned> hidden;
-  auto hide = [&](unsigned line) { hidden = hidden.value_or(line); };
-  walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind == StmtKind::Opaque || s.isShared)
-      hide(s.line);
-  });
-  walkExprs(*kernel.body, [&](const ExprRef &e) {
-    bool calls = e->kind == ExprKind::Call && !e->isAtomic;
-    if (isUnary(e, "*") || (calls && llvm::any_of(e->args, [](const ExprRef &a) { return a->type.isPointer(); })))
-      hide(e->line);
-    if (e->kind == ExprKind::Opaque)
-      for (const std::string &name : e->names)
-        if (const Param *param = model.param(name);
-            (param && (param->type.isPointer() || !param->fields.empty())) || !e->pure)
-          hide(e->line);
-  });
-  if (hidden)
-    return notApplicable("what it accesses is not understood (line {0})", *hidden);
-  return llvm::Error::success();
-}
-
-bool sameValue(const Type &a, const Type &b) {
-  auto element = [](const Type &pointer) {
-    llvm::StringRef text = pointer.pointee->text;
-    text.consume_front("const ");
-    return text;
-  };
-  if (a.isPointer() && b.isPointer() && a.pointee && b.pointee)
-    return element(a) == element(b);
-  return (a.isInt() || a.isFloat() || a.cls == Type::Class::Record) && a.text == b.text;
-}
-
-class Fuser {
+class Fuser : FuseParts {
 public:
-  explicit Fuser(const std::string &name) : fused(std::make_shared<Kernel>()) {
-    fused->name = name;
-    fused->body = block();
-  }
-
-  /// Takes a part in, with names of its own.
-  llvm::Error add(const KernelPart &given) {
-    std::shared_ptr<Kernel> part = given.tree->clone();
-    part->least.clear(); // its conditions are not those of the fused kernel
-    if (given.arguments.size() != part->params.size())
-      return notApplicable("its launch relies on default arguments");
-    if (llvm::Error e = requireConstantParameters(*part))
-      return e;
-    if (llvm::Error e = removeReturns(*part))
-      return e;
-    if (llvm::Error e = rename(*part, given.arguments))
-      return e;
-    for (size_t i = 0; i < given.arguments.size(); ++i)
-      if (given.dead.count(given.arguments[i]))
-        dead.insert(names.back()[i]);
-    mentioned.merge(allNames(*part));
-    parts.push_back(part);
-    return llvm::Error::success();
-  }
+  using FuseParts::add;
+  using FuseParts::FuseParts;
 
   /// After all parts: how the rows of a matrix may be shared among threads, with the part that does so.
   std::vector<std::pair<unsigned, RowSpace>> spaces() const {
@@ -213,95 +141,14 @@ public:
   }
 
 private:
-  std::shared_ptr<Kernel> fused;
-  std::vector<std::shared_ptr<Kernel>> parts;
-  std::set<std::string> mentioned;     ///< every name in the parts
   unsigned current = 0;                ///< the part that is appended
   std::vector<BroughtPart> howBrought; ///< to one thread a row, by part
   FusedLaunches result;
-  std::vector<std::vector<std::string>> names;
-  std::map<std::string, std::pair<unsigned, unsigned>> sources;
-  std::map<std::string, std::vector<std::string>> argumentsOf; ///< of the fused kernel's parameters, as written
   PartOf partOf;
   std::vector<StmtRef> alive; ///< statements are known by their addresses, also those that are left out
   std::vector<Condition> conditions;
   StrideLoops strides;
-  std::set<std::string> declared; ///< parameters and locals
-  std::set<std::string> dead;     ///< parameters whose memory is not looked at again
   std::set<const Stmt *> plain;   ///< declarations of values that depend on arguments and indices alone
-
-  /// Gives what the part declares names that nothing else in the fused kernel has.
-  llvm::Error rename(Kernel &part, const std::vector<std::string> &arguments) {
-    std::set<std::string> own = declaredIn(part), all = allNames(part), taken = allNames(*fused);
-    taken.insert(declared.begin(), declared.end());
-    taken.insert(mentioned.begin(), mentioned.end());
-    for (const std::string &name : all)
-      if (!own.count(name) && declared.count(name))
-        return notApplicable("'{0}' is a local name in one and a name of the file in the other", name);
-    std::map<std::string, ExprRef> renamed;
-    names.emplace_back();
-    std::set<std::string> inUse = taken; // a parameter's name must not be one of the part's other names either
-    for (const std::string &name : all)
-      if (!llvm::any_of(part.params, [&](const Param &p) { return p.name == name; }))
-        inUse.insert(name);
-    for (size_t i = 0; i < part.params.size(); ++i) {
-      const Param &param = part.params[i];
-      names.back().push_back(parameterFor(param, arguments[i], inUse));
-      if (names.back().back() == param.name)
-        continue;
-      renamed[param.name] = var(names.back().back(), param.type);
-      for (const Param::Field &field : param.fields) // p.data is a name of its own
-        if (field.type.isPointer())
-          renamed[param.name + "." + field.name] = var(names.back().back() + "." + field.name, field.type);
-    }
-    for (const Param &param : fused->params)
-      taken.insert(param.name);
-    std::map<std::string, std::string> locals;
-    walk(*part.body, [&](Stmt &s) {
-      if (s.kind != StmtKind::Decl || (!taken.count(s.text) && !locals.count(s.text)))
-        return;
-      if (auto known = locals.find(s.text); known == locals.end()) {
-        std::set<std::string> avoid = taken;
-        avoid.insert(all.begin(), all.end());
-        locals[s.text] = freshName(avoid, s.text);
-        taken.insert(locals[s.text]);
-      }
-      Type type = s.type;
-      renamed[s.text] = var(locals[s.text], type);
-      s.text = locals[s.text];
-    });
-    auto changed = llvm::make_first_range(renamed);
-    if (opaqueMentions(*part.body, {changed.begin(), changed.end()}))
-      return notApplicable("text that is kept as it is mentions a name that both have");
-    rewriteExprs(*part.body, [&](const ExprRef &e) -> ExprRef { // keeps each use's own type
-      auto it = e->kind == ExprKind::Var ? renamed.find(e->text) : renamed.end();
-      return it == renamed.end() ? nullptr : var(it->second->text, e->type);
-    });
-    for (size_t i = 0; i < part.params.size(); ++i)
-      part.params[i].name = names.back()[i];
-    declared.merge(declaredIn(part));
-    return llvm::Error::success();
-  }
-
-  /// The fused kernel's parameter for one of a part: one that is given the same argument, or a new one.
-  std::string parameterFor(const Param &param, const std::string &argument, std::set<std::string> &taken) {
-    for (Param &other : fused->params)
-      if (llvm::is_contained(argumentsOf[other.name], argument) && sameValue(param.type, other.type)) {
-        if (other.type.isPointer() && other.type.pointee->isConst && !param.type.pointee->isConst) {
-          other.type = param.type;
-          other.type.isRestrict = false;
-          sources[other.name] = {unsigned(names.size() - 1), unsigned(names.back().size())};
-        }
-        return other.name;
-      }
-    Param own = param;
-    own.name = freshName(taken, param.name);
-    own.type.isRestrict = false; // nothing is promised about the other parts' arrays
-    fused->params.push_back(own);
-    argumentsOf[own.name].push_back(argument);
-    sources[own.name] = {unsigned(names.size() - 1), unsigned(names.back().size())};
-    return own.name;
-  }
 
   /// Whether two conditions are about indices and arguments alone, so that nothing under them changes them, and say the
   /// same. Bounds that arguments give in different ways ("rows * cols" and "n") are taken for equal, which becomes a

@@ -28,6 +28,9 @@ void showStrides(Kernel &kernel, const StrideLoops &strides);
 struct RowSpace {
   std::string name; ///< of the thread's row in that kernel
   Poly rows, inner, outer;
+  /// Names for how many threads a launch has, by the text for it ("block.x", "grid.y * block.y"), where the kernel's
+  /// own bounds do not tell what its threads stand for; without them that is the inner extent.
+  std::map<std::string, std::string> threads;
 };
 /// As the kernel's accesses suggest; empty where its threads have more than one element and more than one axis.
 std::vector<RowSpace> rowSpaces(const Kernel &kernel);

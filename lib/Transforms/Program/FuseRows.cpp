@@ -358,7 +358,11 @@ private:
   /// Another coordinate: all of it is done by each owner of a row.
   llvm::Error loopOver(Coordinate &coordinate, const KernelModel &model) {
     const bool isOuter = space.inner == Poly(1) || strideOf(coordinate, model) == space.inner * space.rows;
-    const Poly extent = coordinate.bound ? *coordinate.bound : isOuter ? space.outer : space.inner;
+    const auto named = space.threads.find(coordinate.threads);
+    const Poly extent = coordinate.bound                 ? *coordinate.bound
+                        : named != space.threads.end() ? Poly::atom(named->second)
+                        : isOuter                      ? space.outer
+                                                       : space.inner;
     if (llvm::Error e = requireExtent(model, extent))
       return e;
     digits[coordinate.index->text] = {newLoop(isOuter ? "part" : "at", extent)};
@@ -511,7 +515,7 @@ std::vector<RowSpace> optiml::rowSpaces(const Kernel &kernel) {
     if (!inner || inner->terms.size() != 1 ||
         llvm::any_of(inner->atoms(), [&](const std::string &atom) { return !isParameter(model, atom); }))
       continue;
-    RowSpace space{name, *rows, *inner, Poly(1)};
+    RowSpace space{name, *rows, *inner, Poly(1), {}};
     for (const std::string &atom : index.atoms())
       if (auto loop = model.loopOf(atom); loop && index.coefficient(atom) == std::optional(*inner * *rows))
         space.outer = model.poly(loop->upper);

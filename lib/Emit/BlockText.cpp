@@ -1,0 +1,290 @@
+//===- BlockText.cpp - CUDA for launches that become a block's work -------===//
+//
+// The launches are put off, those of a loop in a list. Where the last one stands, all are looked at: whether each has
+// the arguments and the geometry that the fused kernel takes for granted. Where they have not, all take place as they
+// are, in their order.
+//
+//===----------------------------------------------------------------------===//
+#include "Texts.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace optiml;
+
+namespace {
+
+class BlockText {
+public:
+  BlockText(const FusedKernel &fused, const FuseTextNames &names) : fused(fused), blocks(*fused.blocks), names(names) {}
+
+  std::string make() {
+    std::string text = "// OptiML: launches of " + kernels() + " that follow one another, a " +
+                       (blocks.rowOfThread ? "thread" : "block") + " for each row\n";
+    if (!blocks.listType.empty())
+      text += "struct " + blocks.listType + " {\n  int at[" + std::to_string(mostListed) + "];\n};\n";
+    text += fused.text;
+    if (!blocks.checkText.empty())
+      text += "\n" + blocks.checkText + checkFunction();
+    for (size_t i = 0; i < names.parts.size(); ++i)
+      text += launchClass(names, i, /*waits=*/blocks.launches[i].loop || i + 1 < names.parts.size());
+    for (unsigned loop = 0; loop < blocks.loops.size(); ++loop)
+      text += loopClass(loop);
+    return text + replacement() + launcher();
+  }
+
+private:
+  const FusedKernel &fused;
+  const RowBlocks &blocks;
+  const FuseTextNames &names;
+
+  using Kind = RowBlocks::Argument::Kind;
+  static std::string number(size_t i) { return std::to_string(i); }
+  /// The list of a loop's launches of a part: "launchLoop0.launches1".
+  std::string listOf(size_t part) const {
+    return "launchLoop" + number(*blocks.launches[part].loop) + ".launches" + number(part);
+  }
+  /// The launch of a part, in a loop the one of that turn.
+  std::string launchOf(size_t part, unsigned turn = 0) const {
+    return blocks.launches[part].loop ? listOf(part) + "[" + number(turn) + "]" : "launch" + number(part);
+  }
+  /// The part whose launches are a loop's turns.
+  size_t firstOf(unsigned loop) const {
+    return size_t(llvm::find_if(blocks.launches, [&](const auto &l) { return l.loop == loop; }) -
+                  blocks.launches.begin());
+  }
+  bool isFirst(size_t part) const { return blocks.launches[part].loop && firstOf(*blocks.launches[part].loop) == part; }
+
+  std::string kernels() const {
+    std::string list;
+    for (size_t i = 0; i < names.parts.size(); ++i)
+      list += (i == 0 ? "" : i + 1 == names.parts.size() ? " and " : ", ") + names.parts[i].kernel;
+    return list;
+  }
+
+  std::string loopClass(unsigned loop) const {
+    std::string text = "\nstruct " + names.loopType(loop) + " { // the launches of a loop that have been put off\n",
+                adds, runs;
+    for (size_t i = 0; i < names.parts.size(); ++i) {
+      if (blocks.launches[i].loop != loop)
+        continue;
+      const std::string n = number(i);
+      text += "  std::vector<" + names.launchType(i) + "> launches" + n + ";\n";
+      const auto &parameters = names.parts[i].parameters;
+      std::string list;
+      for (const Parameter &parameter : parameters)
+        list += ", " + parameter.name;
+      adds += "  void add" + n + "(dim3 launchGrid, dim3 launchBlock, size_t launchShared, cudaStream_t launchStream" +
+              (parameters.empty() ? "" : ",\n            " + declarations(parameters)) + ") {\n";
+      if (!isFirst(i)) {
+        text += "  std::vector<long long> turns" + n + ";\n";
+        adds += "    turns" + n + ".push_back((long long)launches" + number(firstOf(loop)) + ".size() - 1);\n";
+      }
+      adds += "    launches" + n + ".emplace_back(launchGrid, launchBlock, launchShared, launchStream" + list +
+              ");\n    order.push_back(" + n + ");\n  }\n";
+      runs += "    size_t next" + n + " = 0;\n";
+    }
+    runs += "    for (int launch : order)\n      switch (launch) {\n";
+    for (size_t i = 0; i < names.parts.size(); ++i)
+      if (blocks.launches[i].loop == loop)
+        runs += "      case " + number(i) + ": " + names.launchType(i) + "::run(launches" + number(i) + "[next" +
+                number(i) + "++]); break;\n";
+    return text + "  std::vector<int> order;\n" + adds + "  void run() const {\n" + runs + "      }\n  }\n};\n";
+  }
+
+  /// "const launch0_t &launch0, const loop0_t &launchLoop0"; `name`: only what they are called.
+  std::string objects(bool name) const {
+    std::vector<std::string> list;
+    for (size_t i = 0; i < names.parts.size(); ++i) {
+      const auto loop = blocks.launches[i].loop;
+      if (loop && !isFirst(i))
+        continue;
+      const std::string object = loop ? "launchLoop" + number(*loop) : "launch" + number(i);
+      list.push_back(name ? object
+                          : "const " + (loop ? names.loopType(*loop) : names.launchType(i)) + " &" + object);
+    }
+    return llvm::join(list, ", ");
+  }
+
+  std::string checkFunction() const {
+    std::map<std::string, std::string> values = {{"NAME", names.name},
+                                                 {"CHECK", blocks.checkName},
+                                                 {"THREADS", number(blocks.threads)},
+                                                 {"PARAMETERS", declarations(fused.parameters)},
+                                                 {"ARGUMENTS", arguments()}};
+    for (const Parameter &parameter : fused.parameters)
+      if (parameter.kind != Parameter::Kind::Pointer)
+        values["NUMBERS"] += "  launchNow.insert(launchNow.end(), (const unsigned char *)&" + parameter.name +
+                             ", (const unsigned char *)(&" + parameter.name + " + 1));\n";
+    values.try_emplace("NUMBERS", "");
+    return filledText("rows-check.txt", values);
+  }
+
+  std::string arguments() const {
+    std::string list;
+    for (const Parameter &parameter : fused.parameters)
+      list += (list.empty() ? "" : ", ") + parameter.name;
+    return list;
+  }
+
+  /// The fused kernel's parameters as variables.
+  std::string values() const {
+    std::string text;
+    auto define = [&](const std::string &name, const std::string &value) {
+      if (!name.empty())
+        text += "  const auto " + name + " = " + value + ";\n";
+    };
+    for (const auto &[name, source] : blocks.sources)
+      define(name, launchOf(source.launch, source.turn) + "." +
+                       names.parts[source.launch].parameters[source.argument].name);
+    for (unsigned loop = 0; loop < blocks.loops.size(); ++loop)
+      define(blocks.loops[loop].turns, "int(" + listOf(firstOf(loop)) + ".size())");
+    for (const RowBlocks::Extent &extent : blocks.extents)
+      define(extent.name, "int(" + extent.value.cxx([&](const std::string &name) {
+               return ofGeometry(launchOf(extent.launch), name).value_or(name);
+             }) + ")");
+    std::set<std::string> known;
+    for (size_t i = 0; i < blocks.launches.size(); ++i) {
+      const RowBlocks::Launch &launch = blocks.launches[i];
+      const std::string turns = launch.loop ? "launchLoop" + number(*launch.loop) + ".turns" + number(i) : "";
+      if (!launch.from.empty()) {
+        define(launch.from, turns + ".empty() ? 0 : int(" + turns + "[0])");
+        define(launch.until, launch.from + " + int(" + turns + ".size())");
+      }
+      for (size_t j = 0; j < launch.arguments.size(); ++j) {
+        const RowBlocks::Argument &argument = launch.arguments[j];
+        const bool changes = argument.kind == Kind::Counts || argument.kind == Kind::Listed;
+        if (!changes || !known.insert(argument.value).second)
+          continue;
+        const std::string list = listOf(i), member = "." + names.parts[i].parameters[j].name;
+        if (argument.kind == Kind::Listed) {
+          text += "  " + blocks.listType + " " + argument.value + " = {};\n  for (size_t turn = 0; turn < " + list +
+                  ".size(); ++turn)\n    " + argument.value + ".at[turn] = int(" + list + "[turn]" + member + ");\n";
+          continue;
+        }
+        define(argument.value, list + "[0]" + member);
+        text += "  auto " + argument.other + " = " + argument.value + ";\n  " + argument.other + " = " + list +
+                ".size() > 1 ? " + list + "[1]" + member + " - " + argument.value + " : 0;\n";
+      }
+    }
+    return text;
+  }
+
+  /// What has to be true of `launch` in turn `turn`.
+  std::string testsOf(size_t i) const {
+    const RowBlocks::Launch &launch = blocks.launches[i];
+    const FuseTextNames::Part &part = names.parts[i];
+    std::string text = names.helper + "::valid(launch.launchGrid, launch.launchBlock, " + number(part.maxThreads) +
+                       ") && launch.launchShared == 0 && launch.launchStream == launchStream";
+    for (size_t j = 0; j < launch.arguments.size(); ++j) {
+      const RowBlocks::Argument &argument = launch.arguments[j];
+      const Parameter &parameter = part.parameters[j];
+      std::string value = argument.value;
+      switch (argument.kind) {
+      case Kind::Same: break;
+      case Kind::Counts: value += " + turn * " + argument.other; break;
+      case Kind::Listed: value = "(" + value + ".at[turn])"; break;
+      case Kind::Swapped: value = "(turn % 2 ? " + argument.other + " : " + value + ")"; break;
+      case Kind::AfterSwaps:
+        value = "(" + blocks.loops[argument.loop].turns + " % 2 ? " + argument.other + " : " + value + ")";
+        break;
+      }
+      const bool plain = parameter.kind != Parameter::Kind::Float && parameter.kind != Parameter::Kind::Other;
+      const std::string own = "launch." + parameter.name;
+      text += "\n           && " + (plain ? own + " == " + (argument.kind == Kind::Counts || argument.kind == Kind::Listed
+                                                            ? "decltype(" + own + ")(" + value + ")"
+                                                            : value)
+                                         : "std::memcmp(&" + own + ", &" + value + ", sizeof(" + value + ")) == 0");
+    }
+    std::set<std::string> known;
+    for (const Condition &condition : launch.conditions) {
+      const std::string test = condition.expression.cxx([&](const std::string &name) { return renamed(i, name); });
+      if (known.insert(test).second)
+        text += "\n           && (" + test + ") // " + condition.why;
+    }
+    return text;
+  }
+
+  /// "grid.x" and the like, of a launch.
+  static std::optional<std::string> ofGeometry(const std::string &launch, llvm::StringRef name) {
+    if (name.consume_front("grid."))
+      return launch + ".launchGrid." + name.str();
+    if (name.consume_front("block."))
+      return launch + ".launchBlock." + name.str();
+    return std::nullopt;
+  }
+
+  std::string renamed(size_t part, const std::string &name) const {
+    if (auto extent = ofGeometry("launch", name))
+      return *extent;
+    auto [base, member] = llvm::StringRef(name).split('.');
+    auto own = blocks.launches[part].own.find(base.str());
+    if (own == blocks.launches[part].own.end())
+      return name;
+    return "launch." + names.parts[part].parameters[own->second].name + (member.empty() ? "" : "." + member.str());
+  }
+
+  std::string replacement() const {
+    std::string text = "\nstatic bool " + names.name + "_replaces(" + objects(false) + ") {\n";
+    auto unless = [&](const std::string &good) { text += "  if (!(" + good + "))\n    return false;\n"; };
+    for (unsigned loop = 0; loop < blocks.loops.size(); ++loop) {
+      const std::string list = listOf(firstOf(loop));
+      const bool listed = llvm::any_of(blocks.launches, [&](const RowBlocks::Launch &launch) {
+        return launch.loop == loop &&
+               llvm::any_of(launch.arguments, [](const auto &argument) { return argument.kind == Kind::Listed; });
+      });
+      unless(list + ".size() >= " + (blocks.loops[loop].swaps ? "2" : "1") + " && " + list + ".size() <= " +
+             (listed ? number(mostListed) : "0x40000000"));
+    }
+    for (size_t i = 0; i < blocks.launches.size(); ++i)
+      if (const RowBlocks::Launch &launch = blocks.launches[i]; launch.loop && !isFirst(i)) {
+        const std::string turns = "launchLoop" + number(*launch.loop) + ".turns" + number(i);
+        unless(launch.from.empty() ? turns + ".size() == " + listOf(firstOf(*launch.loop)) + ".size()"
+                                   : "!" + turns + ".empty()");
+        text += "  for (size_t i = 0; i < " + turns + ".size(); ++i) // one after the other\n    if (" + turns +
+                "[i] != " + (launch.from.empty() ? "0" : turns + "[0]") + " + (long long)i)\n      return false;\n";
+      }
+    text += "  const cudaStream_t launchStream = " + launchOf(0) + ".launchStream;\n" + values();
+    for (size_t i = 0; i < blocks.launches.size(); ++i) {
+      const auto loop = blocks.launches[i].loop;
+      text += "  auto fits" + number(i) + " = [&](const " + names.launchType(i) +
+              " &launch, long long turn) {\n    (void)turn;\n    return " + testsOf(i) + "\n        ;\n  };\n";
+      const std::string turn =
+          !loop ? "0" : isFirst(i) ? "(long long)i" : "launchLoop" + number(*loop) + ".turns" + number(i) + "[i]";
+      text += !loop ? "  if (!fits" + number(i) + "(" + launchOf(i) + ", 0))\n    return false;\n"
+                    : "  for (size_t i = 0; i < " + listOf(i) + ".size(); ++i)\n    if (!fits" + number(i) + "(" +
+                          listOf(i) + "[i], " + turn + "))\n      return false;\n";
+    }
+    auto plain = [](const std::string &name) { return name; };
+    for (const Condition &condition : fused.conditions)
+      text += "  if (!(" + condition.expression.cxx(plain) + ")) // " + condition.why + "\n    return false;\n";
+    text += "  const long long launchRows = " + blocks.rows.cxx(plain) + ";\n";
+    unless("launchRows >= 1 && launchRows <= 0x7fffffff");
+    if (!blocks.checkText.empty())
+      unless(names.name + "_inside(" + arguments() + ", launchStream)");
+    const std::string rows =
+        blocks.rowOfThread ? "(launchRows + " + number(blocks.threads - 1) + ") / " + number(blocks.threads) : "launchRows";
+    return text + "  " + names.name + "<<<unsigned(" + rows + "), " + number(blocks.threads) + ", 0, launchStream>>>(" +
+           arguments() + ");\n  return true;\n}\n";
+  }
+
+  std::string launcher() const {
+    std::string text = "\nstatic void " + names.launcher() + "(" + objects(false) + ") {\n  static " + names.helper +
+                       " launchPath(\"" + names.name + "\");\n  const bool replaces = launchPath.enabled() && " +
+                       names.name + "_replaces(" + objects(true) +
+                       ");\n  launchPath.count(replaces);\n  if (replaces)\n    return;\n";
+    for (size_t i = 0; i < names.parts.size(); ++i) {
+      const auto loop = blocks.launches[i].loop;
+      if (!loop)
+        text += "  " + names.launchType(i) + "::run(launch" + number(i) + ");\n";
+      else if (isFirst(i))
+        text += "  launchLoop" + number(*loop) + ".run();\n";
+    }
+    return text + "}\n";
+  }
+};
+
+} // namespace
+
+std::string optiml::blockText(const FusedKernel &fused, const FuseTextNames &names) {
+  return BlockText(fused, names).make();
+}
