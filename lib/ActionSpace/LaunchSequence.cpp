@@ -42,7 +42,7 @@ private:
   const size_t first, count;
   const Program &host;
   const std::vector<KernelState> &kernels;
-  std::vector<const LaunchRun::Loop *> loops;      ///< within the sequence
+  std::vector<const LaunchRun::Loop *> loops;                          ///< within the sequence
   std::map<const LaunchRun::Loop *, std::vector<std::string>> swapped; ///< two buffers that change places
 
   const LaunchSite &site(size_t at) const { return host.launches()[run.sites[at]]; }
@@ -50,7 +50,8 @@ private:
 
   /// The loop that the launch stands in; null: none.
   const LaunchRun::Loop *loopAround(size_t at) const {
-    auto it = llvm::find_if(loops, [&](const auto *loop) { return at >= loop->first && at < loop->first + loop->count; });
+    auto it =
+        llvm::find_if(loops, [&](const auto *loop) { return at >= loop->first && at < loop->first + loop->count; });
     return it == loops.end() ? nullptr : *it;
   }
   static bool changes(const LaunchRun::Loop &loop, const std::set<std::string> &names) {
@@ -96,9 +97,14 @@ private:
         return swap(Kind::Swapped, *loop, text);
       if (own.type.cls != Type::Class::Int)
         return notApplicable("'{0}' of {1} differs from turn to turn", own.name, site(at).kernel);
+      using Change = LaunchRun::Loop::Change;
       auto it = loop->changed.find(text);
-      if (it != loop->changed.end() && it->second)
-        return LaunchArgument{Kind::Counts, text, "", 0};
+      switch (it == loop->changed.end() ? Change::Other : it->second) {
+      case Change::Steps: return LaunchArgument{Kind::Counts, text, "", 0};
+      case Change::Doubles: return LaunchArgument{Kind::Doubles, text, "", 0};
+      case Change::Halves: return LaunchArgument{Kind::Halves, text, "", 0};
+      case Change::Other: break;
+      }
       if (own.type.bytes != 4)
         return notApplicable("'{0}' of {1} has other than 32 bits and differs from turn to turn", own.name,
                              site(at).kernel);
@@ -118,7 +124,8 @@ private:
   llvm::Expected<SequenceLaunch> launchAt(size_t at) const {
     SequenceLaunch launch;
     launch.tree = kernels[at - first].original.get();
-    if (site(at).arguments.size() != launch.tree->params.size() || run.mentioned[at].size() != launch.tree->params.size())
+    if (site(at).arguments.size() != launch.tree->params.size() ||
+        run.mentioned[at].size() != launch.tree->params.size())
       return notApplicable("its launch relies on default arguments");
     for (const auto &[name, last] : run.lastUses)
       if (last < site(first + count - 1).end)

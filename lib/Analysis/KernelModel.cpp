@@ -126,24 +126,23 @@ static Poly joinGlobalIndex(Poly p, const std::array<int64_t, 3> &block) {
   return p;
 }
 
-/// The operands are integers of the result's size.
+/// The operands are integers of the result's size, or shorter ones that are converted to its 64 bits.
 static bool hasIntegersAlike(const ExprRef &e) {
-  return llvm::all_of(
-      e->args, [&](const ExprRef &x) { return x->type.cls == Type::Class::Int && x->type.bytes == e->type.bytes; });
+  return e->type.isInt() && llvm::all_of(e->args, [&](const ExprRef &x) {
+           return x->type.cls == Type::Class::Int && (x->type.bytes == e->type.bytes || e->type.bytes == 8);
+         });
 }
 
 /// Sums, differences and products of unsigned numbers by the rules of integers: right but for multiples of 2^32, or of
 /// 2^64.
 Poly KernelModel::withWrapping(const ExprRef &e) const {
-  if (e->kind == ExprKind::Cast && hasIntegersAlike(e))
-    return withWrapping(e->args[0]);
-  // A shorter operand is converted to 64 bits, signed or not, before it counts modulo 2^64.
-  auto isInteger = [](const ExprRef &x) { return x->type.cls == Type::Class::Int; };
-  if (e->kind != ExprKind::Binary || !isInteger(e) ||
-      (e->type.bytes == 8 ? !llvm::all_of(e->args, isInteger) : !hasIntegersAlike(e)))
+  if ((e->kind != ExprKind::Cast && e->kind != ExprKind::Binary) || !hasIntegersAlike(e))
     return poly(e);
   auto operand = [&](const ExprRef &x) { return x->type.bytes == e->type.bytes ? withWrapping(x) : poly(x); };
-  const Poly a = operand(e->args[0]), b = operand(e->args[1]);
+  const Poly a = operand(e->args[0]);
+  if (e->kind == ExprKind::Cast)
+    return a;
+  const Poly b = operand(e->args[1]);
   return e->text == "+" ? joinGlobalIndex(a + b, block) : e->text == "-" ? a - b : e->text == "*" ? a * b : poly(e);
 }
 

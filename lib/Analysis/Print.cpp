@@ -117,6 +117,20 @@ static std::string declarator(const Type &type, const std::string &name) {
   return std::string(type.isConst ? "const " : "") + (type.isVolatile ? "volatile " : "") + text + " " + name;
 }
 
+/// Parameter::members
+static std::vector<std::string> wholeMembers(const Param &param) {
+  std::vector<std::string> names;
+  unsigned end = 0;
+  for (const Param::Field &field : param.fields) {
+    const bool isNumber = field.type.isInt() || field.type.isFloat() || field.type.isPointer();
+    if (!isNumber || field.offset < end || field.offset - end >= std::max(1u, field.type.bytes))
+      return {};
+    end = field.offset + field.type.bytes;
+    names.push_back(field.name);
+  }
+  return end <= param.type.bytes && param.type.bytes - end < 8 ? names : std::vector<std::string>();
+}
+
 std::vector<Parameter> parametersOf(const Kernel &kernel) {
   std::vector<Parameter> result;
   for (const Param &param : kernel.params) {
@@ -125,7 +139,7 @@ std::vector<Parameter> parametersOf(const Kernel &kernel) {
                 : type.isFloat() ? Parameter::Kind::Float
                 : type.isInt()   ? type.isSigned ? Parameter::Kind::Signed : Parameter::Kind::Unsigned
                                  : Parameter::Kind::Other;
-    result.push_back({declarator(type, param.name), param.name, kind});
+    result.push_back({declarator(type, param.name), param.name, kind, wholeMembers(param)});
   }
   return result;
 }

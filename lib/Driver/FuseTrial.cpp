@@ -94,6 +94,8 @@ static double secondsWithFewThreads(const FusionCandidate &fusion, const Backend
 
 // Fused kernels that are no slower as they are may still be rewritten better than their parts.
 static constexpr double notSlower = 0.99;
+// Loops of launches that are one launch are faster as they are: else they took place as before.
+static constexpr double loopsFaster = 1.02;
 // Each costs a compilation and some runs of the program.
 static constexpr size_t mostTrials = 6;
 // What cannot save more than this share of the GPU's time is not tried; other kernels may become much faster, and this
@@ -104,6 +106,12 @@ static constexpr double leastSaved = 0.002;
 static constexpr double timeShare = 0.3;
 // A run of a fused program may take so much of what is left of that.
 static constexpr double runShare = 0.05;
+
+static double leastGainOf(llvm::ArrayRef<FusionCandidate> fusions) {
+  return llvm::any_of(fusions, [](const FusionCandidate &f) { return f.fusion.kernel.blocks.has_value(); })
+             ? loopsFaster
+             : notSlower;
+}
 
 namespace {
 
@@ -351,7 +359,7 @@ std::vector<FusionCandidate> Trial::thoseThatPay(std::vector<FusionCandidate> fu
   std::erase_if(fusions, [&](const FusionCandidate &fusion) {
     auto alone = timed({fusion});
     std::string why = !alone ? llvm::toString(alone.takeError())
-                      : alone->gain() < notSlower
+                      : alone->gain() < leastGainOf(fusion)
                           ? llvm::formatv("the program's kernels are {0:f2} times as fast", alone->gain()).str()
                           : "";
     if (!why.empty())
@@ -365,7 +373,7 @@ llvm::Expected<FuseTrial> Trial::run() {
   std::vector<FusionCandidate> fusions = candidates(/*overRows=*/false);
   if (fusions.empty())
     return FuseTrial();
-  auto trial = timedAndCompared(fusions, notSlower);
+  auto trial = timedAndCompared(fusions, leastGainOf(fusions));
   if (trial || fusions.size() == 1 || fusions.size() > mostTrials)
     return trial;
   size_t all = fusions.size();
@@ -373,7 +381,7 @@ llvm::Expected<FuseTrial> Trial::run() {
   if (fusions.size() == all)
     return trial;
   llvm::consumeError(trial.takeError());
-  return fusions.empty() ? FuseTrial() : timedAndCompared(fusions, notSlower);
+  return fusions.empty() ? FuseTrial() : timedAndCompared(fusions, leastGainOf(fusions));
 }
 
 llvm::Expected<FuseTrial> Trial::runOverRows(const FuseTrial &plain) {

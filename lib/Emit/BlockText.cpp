@@ -11,6 +11,9 @@
 
 using namespace optiml;
 
+// A large GPU has 132 multiprocessors with 2,048 threads each.
+static constexpr unsigned leastThreads = 32, fewThreads = 64, manyBlocks = 264, manyThreads = 1 << 18;
+
 namespace {
 
 class BlockText {
@@ -23,8 +26,11 @@ public:
     if (!blocks.listType.empty())
       text += "struct " + blocks.listType + " {\n  int at[" + std::to_string(mostListed) + "];\n};\n";
     text += fused.text;
+    if (!blocks.wideText.empty())
+      text += "\n// The same where rows stay where they are.\n" + blocks.wideText;
     if (!blocks.checkText.empty())
-      text += "\n" + blocks.checkText + checkFunction();
+      text += "\n// It looks at indices only, once for each set of arguments.\n#pragma optiml off\n" +
+              blocks.checkText + checkFunction();
     for (size_t i = 0; i < names.parts.size(); ++i)
       text += launchClass(names, i, /*waits=*/blocks.launches[i].loop || i + 1 < names.parts.size());
     for (unsigned loop = 0; loop < blocks.loops.size(); ++loop)
@@ -99,8 +105,7 @@ private:
       if (loop && !isFirst(i))
         continue;
       const std::string object = loop ? "launchLoop" + number(*loop) : "launch" + number(i);
-      list.push_back(name ? object
-                          : "const " + (loop ? names.loopType(*loop) : names.launchType(i)) + " &" + object);
+      list.push_back(name ? object : "const " + (loop ? names.loopType(*loop) : names.launchType(i)) + " &" + object);
     }
     return llvm::join(list, ", ");
   }
@@ -108,7 +113,7 @@ private:
   std::string checkFunction() const {
     std::map<std::string, std::string> values = {{"NAME", names.name},
                                                  {"CHECK", blocks.checkName},
-                                                 {"THREADS", number(blocks.threads)},
+                                                 {"THREADS", number(std::min(blocks.threads, 256u))},
                                                  {"PARAMETERS", declarations(fused.parameters)},
                                                  {"ARGUMENTS", arguments()}};
     for (const Parameter &parameter : fused.parameters)
@@ -134,14 +139,14 @@ private:
         text += "  const auto " + name + " = " + value + ";\n";
     };
     for (const auto &[name, source] : blocks.sources)
-      define(name, launchOf(source.launch, source.turn) + "." +
-                       names.parts[source.launch].parameters[source.argument].name);
+      define(name,
+             launchOf(source.launch, source.turn) + "." + names.parts[source.launch].parameters[source.argument].name);
     for (unsigned loop = 0; loop < blocks.loops.size(); ++loop)
       define(blocks.loops[loop].turns, "int(" + listOf(firstOf(loop)) + ".size())");
     for (const RowBlocks::Extent &extent : blocks.extents)
       define(extent.name, "int(" + extent.value.cxx([&](const std::string &name) {
-               return ofGeometry(launchOf(extent.launch), name).value_or(name);
-             }) + ")");
+        return ofGeometry(launchOf(extent.launch), name).value_or(name);
+      }) + ")");
     std::set<std::string> known;
     for (size_t i = 0; i < blocks.launches.size(); ++i) {
       const RowBlocks::Launch &launch = blocks.launches[i];
@@ -152,8 +157,7 @@ private:
       }
       for (size_t j = 0; j < launch.arguments.size(); ++j) {
         const RowBlocks::Argument &argument = launch.arguments[j];
-        const bool changes = argument.kind == Kind::Counts || argument.kind == Kind::Listed;
-        if (!changes || !known.insert(argument.value).second)
+        if (!argument.changes() || !known.insert(argument.value).second)
           continue;
         const std::string list = listOf(i), member = "." + names.parts[i].parameters[j].name;
         if (argument.kind == Kind::Listed) {
@@ -162,6 +166,8 @@ private:
           continue;
         }
         define(argument.value, list + "[0]" + member);
+        if (argument.kind != Kind::Counts)
+          continue;
         text += "  auto " + argument.other + " = " + argument.value + ";\n  " + argument.other + " = " + list +
                 ".size() > 1 ? " + list + "[1]" + member + " - " + argument.value + " : 0;\n";
       }
@@ -182,18 +188,22 @@ private:
       switch (argument.kind) {
       case Kind::Same: break;
       case Kind::Counts: value += " + turn * " + argument.other; break;
+      case Kind::Doubles: value = "((long long)" + value + " << turn)"; break;
+      case Kind::Halves: value += " >> turn"; break;
       case Kind::Listed: value = "(" + value + ".at[turn])"; break;
       case Kind::Swapped: value = "(turn % 2 ? " + argument.other + " : " + value + ")"; break;
       case Kind::AfterSwaps:
         value = "(" + blocks.loops[argument.loop].turns + " % 2 ? " + argument.other + " : " + value + ")";
         break;
       }
-      const bool plain = parameter.kind != Parameter::Kind::Float && parameter.kind != Parameter::Kind::Other;
       const std::string own = "launch." + parameter.name;
-      text += "\n           && " + (plain ? own + " == " + (argument.kind == Kind::Counts || argument.kind == Kind::Listed
-                                                            ? "decltype(" + own + ")(" + value + ")"
-                                                            : value)
-                                         : "std::memcmp(&" + own + ", &" + value + ", sizeof(" + value + ")) == 0");
+      text += "\n           && ";
+      if (argument.kind == Kind::Doubles) // as numbers: none has wrapped around
+        text += "(long long)" + own + " == " + value;
+      else if (argument.changes())
+        text += own + " == decltype(" + own + ")(" + value + ")";
+      else
+        text += sameValue(parameter, own, value);
     }
     std::set<std::string> known;
     for (const Condition &condition : launch.conditions) {
@@ -228,12 +238,16 @@ private:
     auto unless = [&](const std::string &good) { text += "  if (!(" + good + "))\n    return false;\n"; };
     for (unsigned loop = 0; loop < blocks.loops.size(); ++loop) {
       const std::string list = listOf(firstOf(loop));
-      const bool listed = llvm::any_of(blocks.launches, [&](const RowBlocks::Launch &launch) {
-        return launch.loop == loop &&
-               llvm::any_of(launch.arguments, [](const auto &argument) { return argument.kind == Kind::Listed; });
-      });
-      unless(list + ".size() >= " + (blocks.loops[loop].swaps ? "2" : "1") + " && " + list + ".size() <= " +
-             (listed ? number(mostListed) : "0x40000000"));
+      auto has = [&](Kind kind) {
+        return llvm::any_of(blocks.launches, [&](const RowBlocks::Launch &launch) {
+          return launch.loop == loop &&
+                 llvm::any_of(launch.arguments, [&](const auto &argument) { return argument.kind == kind; });
+        });
+      };
+      const std::string most = has(Kind::Doubles) || has(Kind::Halves) ? "32" // shifts
+                               : has(Kind::Listed)                     ? number(mostListed)
+                                                                       : "0x40000000";
+      unless(list + ".size() >= " + (blocks.loops[loop].swaps ? "2" : "1") + " && " + list + ".size() <= " + most);
     }
     for (size_t i = 0; i < blocks.launches.size(); ++i)
       if (const RowBlocks::Launch &launch = blocks.launches[i]; launch.loop && !isFirst(i)) {
@@ -248,8 +262,9 @@ private:
       const auto loop = blocks.launches[i].loop;
       text += "  auto fits" + number(i) + " = [&](const " + names.launchType(i) +
               " &launch, long long turn) {\n    (void)turn;\n    return " + testsOf(i) + "\n        ;\n  };\n";
-      const std::string turn =
-          !loop ? "0" : isFirst(i) ? "(long long)i" : "launchLoop" + number(*loop) + ".turns" + number(i) + "[i]";
+      const std::string turn = !loop        ? "0"
+                               : isFirst(i) ? "(long long)i"
+                                            : "launchLoop" + number(*loop) + ".turns" + number(i) + "[i]";
       text += !loop ? "  if (!fits" + number(i) + "(" + launchOf(i) + ", 0))\n    return false;\n"
                     : "  for (size_t i = 0; i < " + listOf(i) + ".size(); ++i)\n    if (!fits" + number(i) + "(" +
                           listOf(i) + "[i], " + turn + "))\n      return false;\n";
@@ -259,12 +274,60 @@ private:
       text += "  if (!(" + condition.expression.cxx(plain) + ")) // " + condition.why + "\n    return false;\n";
     text += "  const long long launchRows = " + blocks.rows.cxx(plain) + ";\n";
     unless("launchRows >= 1 && launchRows <= 0x7fffffff");
-    if (!blocks.checkText.empty())
-      unless(names.name + "_inside(" + arguments() + ", launchStream)");
-    const std::string rows =
-        blocks.rowOfThread ? "(launchRows + " + number(blocks.threads - 1) + ") / " + number(blocks.threads) : "launchRows";
-    return text + "  " + names.name + "<<<unsigned(" + rows + "), " + number(blocks.threads) + ", 0, launchStream>>>(" +
-           arguments() + ");\n  return true;\n}\n";
+    if (!blocks.checkText.empty()) {
+      text += bounds();
+      std::string good;
+      for (const Condition &condition : blocks.inside)
+        good += (good.empty() ? "(" : " && ") + condition.expression.cxx(plain);
+      unless((good.empty() ? "" : good + ") || ") + names.name + "_inside(" + arguments() + ", launchStream)");
+    }
+    const std::string most = number(blocks.threads);
+    if (blocks.rowOfThread)
+      return text + "  unsigned launchThreads = " + most +
+             "; // a block for each multiprocessor, if there are so many rows\n" + "  while (launchThreads > " +
+             number(leastThreads) + " && launchRows < " + number(manyBlocks) +
+             "ll * launchThreads)\n    launchThreads /= 2;\n" +
+             launch("(launchRows + launchThreads - 1) / launchThreads");
+    return text + "  unsigned launchThreads = " + number(std::min(fewThreads, blocks.threads)) +
+           "; // as few as can be kept busy, if there are so many rows\n  while (launchThreads < " + most +
+           " && launchRows * launchThreads < " + number(manyThreads) + ")\n    launchThreads *= 2;\n" +
+           launch("launchRows");
+  }
+
+  std::string launch(const std::string &count) const {
+    auto call = [&](const std::string &name, const char *shared) {
+      return name + "<<<unsigned(" + count + "), launchThreads, " + shared + ", launchStream>>>(" + arguments() +
+             ");\n";
+    };
+    if (blocks.wideName.empty())
+      return "  " + call(names.name, "0") + "  return true;\n}\n";
+    std::string keeps = "launchShared <= " + number(size_t(blocks.mostShared));
+    for (const Condition &condition : blocks.kept)
+      keeps += "\n      && (" + condition.expression.cxx([](const std::string &name) { return name; }) + ") // " +
+               condition.why;
+    std::string text = "  const long long launchShared = " + blocks.sharedBytes.cxx([](const std::string &name) {
+      return name;
+    }) + ";\n";
+    if (blocks.storesRows) {
+      text += "#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM\n  const bool launchAlone = false;\n#else\n"
+              "  const bool launchAlone = launchStream == nullptr; // no other stream is at work\n#endif\n";
+      keeps = "launchAlone && " + keeps;
+    }
+    return text + "  if (" + keeps + "\n  )\n    " + call(names.name, "size_t(launchShared)") + "  else\n    " +
+           call(blocks.wideName, "0") + "  return true;\n}\n";
+  }
+
+  /// The least and the greatest values of arguments.
+  std::string bounds() const {
+    std::string text;
+    for (const RowBlocks::Bound &bound : blocks.bounds) {
+      const std::string list = listOf(bound.launch),
+                        member = "." + names.parts[bound.launch].parameters[bound.argument].name;
+      text += "  long long " + bound.name + " = " + list + "[0]" + member + ";\n  for (const auto &launch : " + list +
+              ")\n    if (launch" + member + (bound.isGreatest ? " > " : " < ") + bound.name + ")\n      " +
+              bound.name + " = launch" + member + ";\n";
+    }
+    return text;
   }
 
   std::string launcher() const {

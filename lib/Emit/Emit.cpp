@@ -214,7 +214,8 @@ void Emitter::emitFusion(const Fusion &fusion) {
                         launch = qualifier + names.launchType(i) + "(" + launchArguments(site) + ")";
       const bool isLast = i + 1 == fusion.launches.size();
       if (around)
-        edits.push_back({site.begin, site.end, object + ".add" + std::to_string(i) + "(" + launchArguments(site) + ")"});
+        edits.push_back(
+            {site.begin, site.end, object + ".add" + std::to_string(i) + "(" + launchArguments(site) + ")"});
       else if (!isLast)
         edits.push_back({site.begin, site.end, "const auto " + object + " = " + launch});
       else
@@ -224,8 +225,8 @@ void Emitter::emitFusion(const Fusion &fusion) {
       if (!around || i == around->first)
         waiting += object + ", ";
       if (around && isLast)
-        edits.push_back({around->end, around->end, "\n" + qualifier + names.launcher() + "(" +
-                                                       waiting.substr(0, waiting.size() - 2) + ");\n"});
+        edits.push_back({around->end, around->end,
+                         "\n" + qualifier + names.launcher() + "(" + waiting.substr(0, waiting.size() - 2) + ");\n"});
       ++result.dispatched;
       break;
     }

@@ -13,6 +13,21 @@ static std::string launchOriginal(const FuseTextNames::Part &part, const std::st
          "launchStream>>>(" + list + ");\n";
 }
 
+std::string optiml::sameValue(const Parameter &parameter, const std::string &a, const std::string &b) {
+  auto bytes = [](const std::string &x, const std::string &y) {
+    return "std::memcmp(&" + x + ", &" + y + ", sizeof(" + y + ")) == 0";
+  };
+  if (parameter.kind == Parameter::Kind::Float ||
+      (parameter.kind == Parameter::Kind::Other && parameter.members.empty()))
+    return bytes(a, b);
+  if (parameter.members.empty())
+    return a + " == " + b;
+  std::string all; // padding is nobody's
+  for (const std::string &member : parameter.members)
+    all += (all.empty() ? "(" : " && ") + bytes(a + "." + member, b + "." + member);
+  return all + ")";
+}
+
 std::string optiml::launchClass(const FuseTextNames &names, size_t i, bool waits) {
   const FuseTextNames::Part &part = names.parts[i];
   std::string type = names.launchType(i);
@@ -74,13 +89,8 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
   for (size_t i = 0; i < fused.names.size(); ++i)
     for (size_t j = 0; j < fused.names[i].size(); ++j)
       if (const std::string &source = sources.at(fused.names[i][j]); source != member(i, j)) {
-        // Byte by byte where == is something else, or is not defined.
         auto param = llvm::find_if(fused.parameters, [&](const Parameter &p) { return p.name == fused.names[i][j]; });
-        bool plain = param->kind != Parameter::Kind::Float && param->kind != Parameter::Kind::Other;
-        tests += "      && " +
-                 (plain ? member(i, j) + " == " + source
-                        : "std::memcmp(&" + member(i, j) + ", &" + source + ", sizeof(" + source + ")) == 0") +
-                 " // the same argument\n";
+        tests += "      && " + sameValue(*param, member(i, j), source) + " // the same argument\n";
       }
   auto renameAt = [&](const std::string &launch, const std::string &name) -> std::string {
     if (auto it = sources.find(name); it != sources.end())

@@ -81,6 +81,9 @@ struct FuseTextNames {
   std::string launcher() const { return name + "_launch"; }
 };
 
+/// C++: whether two values of the parameter's type are the same, byte by byte where == is something else.
+std::string sameValue(const Parameter &parameter, const std::string &a, const std::string &b);
+
 /// A class for the launches of a part; `waits`: they are put off.
 std::string launchClass(const FuseTextNames &names, size_t part, bool waits);
 

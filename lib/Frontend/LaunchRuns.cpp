@@ -130,29 +130,45 @@ const VarDecl *variable(const Expr *e) {
 /// What a loop with launches does to variables, and where its launches stand.
 class LoopFacts {
 public:
+  using How = LaunchRun::Loop::Change;
   explicit LoopFacts(const Stmt &loop) { visit(&loop, 0, true); }
   bool isNested(const CUDAKernelCallExpr &launch) const { return places.at(&launch).first > 1; }
   bool isCertain(const CUDAKernelCallExpr &launch) const { return places.at(&launch).second; }
   /// LaunchRun::Loop::changed
-  std::map<std::string, bool> changed() const {
-    std::map<std::string, bool> result;
+  std::map<std::string, How> changed() const {
+    std::map<std::string, How> result;
     for (const auto &[v, change] : changes)
-      result[v->getNameAsString()] = change.times == 1 && change.steps;
+      result[v->getNameAsString()] = change.times == 1 ? change.how : How::Other;
     return result;
   }
 
 private:
   struct Change {
     unsigned times = 0;
-    bool steps = false; ///< by a constant, once a turn
+    How how = How::Other;
   };
   std::map<const CUDAKernelCallExpr *, std::pair<unsigned, bool>> places; ///< loops around it, and no condition
   std::map<const VarDecl *, Change> changes;
 
-  void change(const Expr *place, bool steps) {
+  void change(const Expr *place, How how) {
     if (const VarDecl *v = variable(place)) {
       ++changes[v].times;
-      changes[v].steps = steps;
+      changes[v].how = how;
+    }
+  }
+  static How howBy(const BinaryOperator &b) {
+    const Expr *by = b.getRHS()->IgnoreParenImpCasts();
+    const auto *number = dyn_cast<IntegerLiteral>(by);
+    auto is = [&](uint64_t value) { return number && number->getValue() == value; };
+    switch (b.getOpcode()) {
+    case BO_AddAssign:
+      return number ? How::Steps : variable(by) && variable(by) == variable(b.getLHS()) ? How::Doubles : How::Other;
+    case BO_SubAssign: return number ? How::Steps : How::Other;
+    case BO_MulAssign: return is(2) ? How::Doubles : How::Other;
+    case BO_ShlAssign: return is(1) ? How::Doubles : How::Other;
+    case BO_DivAssign: return is(2) ? How::Halves : How::Other;
+    case BO_ShrAssign: return is(1) ? How::Halves : How::Other;
+    default: return How::Other;
     }
   }
   void visit(const Stmt *s, unsigned loops, bool certain) {
@@ -162,16 +178,15 @@ private:
       places[launch] = {loops, certain};
     const bool once = loops == 1 && certain;
     if (auto *b = dyn_cast<BinaryOperator>(s); b && b->isAssignmentOp())
-      change(b->getLHS(), once && (b->getOpcode() == BO_AddAssign || b->getOpcode() == BO_SubAssign) &&
-                              isa<IntegerLiteral>(b->getRHS()->IgnoreParenImpCasts()));
+      change(b->getLHS(), once ? howBy(*b) : How::Other);
     else if (auto *u = dyn_cast<UnaryOperator>(s); u && u->isIncrementDecrementOp())
-      change(u->getSubExpr(), once);
+      change(u->getSubExpr(), once ? How::Steps : How::Other);
     else if (auto *call = dyn_cast<CallExpr>(s)) {
       const FunctionDecl *fn = call->getDirectCallee();
       for (unsigned i = 0; fn && i < std::min(call->getNumArgs(), fn->getNumParams()); ++i)
         if (const QualType type = fn->getParamDecl(i)->getType();
             type->isReferenceType() && !type->getPointeeType().isConstQualified())
-          change(call->getArg(i), false);
+          change(call->getArg(i), How::Other);
     } else if (auto *decls = dyn_cast<DeclStmt>(s)) {
       for (const Decl *d : decls->decls())
         if (auto *v = dyn_cast<VarDecl>(d); v && loops)
@@ -347,6 +362,9 @@ private:
     if (!loop.always.front())
       return false;
     loop.changed = facts.changed();
+    if (facts.isNested(*launches.front())) // a turn is one of an inner loop
+      for (auto &[name, how] : loop.changed)
+        how = LoopFacts::How::Other;
     llvm::append_range(run.sites, own);
     for (const CUDAKernelCallExpr *launch : launches)
       run.mentioned.push_back(mentionedBy(*launch));

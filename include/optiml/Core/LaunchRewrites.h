@@ -110,6 +110,8 @@ struct RowBlocks {
     enum class Kind {
       Same,      ///< `value`
       Counts,    ///< value + turn * other
+      Doubles,   ///< value << turn
+      Halves,    ///< value >> turn
       Listed,    ///< value.at[turn]
       Swapped,   ///< `value` in even turns, `other` in odd ones
       AfterSwaps ///< `value` where loop `loop` had an even number of turns, else `other`
@@ -117,6 +119,9 @@ struct RowBlocks {
     Kind kind = Kind::Same;
     std::string value, other;
     unsigned loop = 0;
+    bool changes() const {
+      return kind == Kind::Counts || kind == Kind::Doubles || kind == Kind::Halves || kind == Kind::Listed;
+    }
   };
   struct Launch {
     std::vector<Argument> arguments;
@@ -138,7 +143,7 @@ struct RowBlocks {
   std::vector<Launch> launches;
   std::vector<Loop> loops;
   std::map<std::string, Source> sources;
-  IntExpr rows; ///< how many there are, over the fused kernel's parameters
+  IntExpr rows;             ///< how many there are, over the fused kernel's parameters
   bool rowOfThread = false; ///< a thread has a row, and not a block
   /// A parameter for a number that the conditions confirm: over the geometry of a launch, in a loop that of its first
   /// turn, and the parameters in `sources`.
@@ -148,11 +153,27 @@ struct RowBlocks {
     unsigned launch = 0;
   };
   std::vector<Extent> extents;
-  unsigned threads = 0; ///< of a block
+  unsigned threads = 0; ///< of a block, at most; a power of two
   std::string listType; ///< of a list's values, which are integers of 32 bits; empty: there are none
+  /// The fused kernel keeps rows on the chip, under these conditions, and where rows fit: it needs so many bytes of
+  /// dynamic shared memory, and may have `mostShared`.
+  std::vector<Condition> kept;
+  IntExpr sharedBytes = IntExpr::literal(0);
+  int64_t mostShared = 0;
+  /// It stores whole rows, also what the launches leave alone: nothing else may work on them at the same time.
+  bool storesRows = false;
+  std::string wideName, wideText; ///< the kernel that keeps none; empty: the fused one keeps none
   /// A kernel of one block, with the fused kernel's parameters and `int *outside`, into which it writes 1 where a block
   /// would touch what belongs to another row. Empty: no block does.
   std::string checkName, checkText;
+  /// Where all of these hold, no block does. Names in `bounds` stand for the least or greatest value of an argument.
+  std::vector<Condition> inside;
+  struct Bound {
+    std::string name;
+    unsigned launch = 0, argument = 0;
+    bool isGreatest = false;
+  };
+  std::vector<Bound> bounds;
 };
 // A list holds so many values.
 inline constexpr unsigned mostListed = 64;

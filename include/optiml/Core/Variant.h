@@ -28,6 +28,8 @@ struct Parameter {
   std::string declaration;                                     ///< C++: "const float *__restrict__ a", "int n"
   std::string name;
   Kind kind = Kind::Other;
+  /// Of a class: its members, where these are all there is of it but for padding; of anything else, none.
+  std::vector<std::string> members;
   bool operator==(const Parameter &) const = default;
 };
 

@@ -32,8 +32,8 @@ struct LoopRewrite {
 /// Launches that follow one another and become one launch of a new kernel.
 struct Fusion {
   FusedKernel kernel;
-  std::vector<KernelRewrite> parts; ///< the originals, in the order of their launches
-  std::vector<unsigned> launches;   ///< LaunchSite::begin, one for each part
+  std::vector<KernelRewrite> parts;   ///< the originals, in the order of their launches
+  std::vector<unsigned> launches;     ///< LaunchSite::begin, one for each part
   std::vector<LaunchRun::Loop> loops; ///< that parts stand in; `first` is an index into `parts`
 };
 

@@ -40,11 +40,12 @@ struct LaunchRun {
   std::vector<unsigned> sites;
   /// A loop on the host in which some of the launches stand, and nothing that could see what they do.
   struct Loop {
-    size_t first = 0, count = 0;   ///< which of `sites`
-    unsigned begin = 0, end = 0;   ///< byte range of the statement
-    std::vector<bool> always;      ///< of each of its sites: no turn leaves it out
-    /// The function's own variables that it changes, and whether each changes once a turn, by the same amount.
-    std::map<std::string, bool> changed;
+    size_t first = 0, count = 0; ///< which of `sites`
+    unsigned begin = 0, end = 0; ///< byte range of the statement
+    std::vector<bool> always;    ///< of each of its sites: no turn leaves it out
+    /// How a variable changes, where it does so once a turn: by a constant amount, or to twice or half its value.
+    enum class Change { Other, Steps, Doubles, Halves };
+    std::map<std::string, Change> changed; ///< the function's own variables
   };
   std::vector<Loop> loops;
   /// The function's own variables that the arguments of each site mention.

@@ -98,9 +98,10 @@ private:
       need(guard);
       condition = logicalAnd(taken ? guard : logicalNot(guard), condition);
     }
-    into.push_back(ifStmt(condition, exprStmt(assign("=", subscript(var(outside, Type::makePointer(Type::makeInt())),
-                                                                     intLit(0), Type::makeInt()),
-                                                     intLit(1)))));
+    into.push_back(ifStmt(
+        condition,
+        exprStmt(assign("=", subscript(var(outside, Type::makePointer(Type::makeInt())), intLit(0), Type::makeInt()),
+                        intLit(1)))));
   }
 
   /// `maybe`: whether it runs is not known.

@@ -148,7 +148,7 @@ private:
   std::vector<StmtRef> alive; ///< statements are known by their addresses, also those that are left out
   std::vector<Condition> conditions;
   StrideLoops strides;
-  std::set<const Stmt *> plain;   ///< declarations of values that depend on arguments and indices alone
+  std::set<const Stmt *> plain; ///< declarations of values that depend on arguments and indices alone
 
   /// Whether two conditions are about indices and arguments alone, so that nothing under them changes them, and say the
   /// same. Bounds that arguments give in different ways ("rows * cols" and "n") are taken for equal, which becomes a

@@ -42,6 +42,11 @@ struct BroughtPart {
   bool tookTurns = false;
   std::vector<std::string> loops; ///< variables of the loops that stand for threads
 };
+/// for (T i = threadIdx.x; i < n; i += blockDim.x) { … }  becomes  T i = threadTurn.x; if (i < n) { … }  of as
+/// many threads as there are iterations. Only where all that the kernel does to memory is in the loop, nothing but
+/// memory connects iterations, and what is read before does not change.
+/// Returned are the indices of this kind: "threadTurn.x", "globalTurn.x", "blockTurn.x".
+std::set<std::string> endTurns(Kernel &part);
 /// Rewrites the kernel for one thread a row along x: `row = …; if (row < rows) { its elements, in loops }`. `taken`:
 /// names in use, to which new ones are added.
 llvm::Expected<BroughtPart> bringToRows(Kernel &part, const RowSpace &space, std::set<std::string> &taken);

@@ -152,4 +152,3 @@ std::string FuseParts::parameterFor(const Param &param, const std::string &argum
   sources[own.name] = {unsigned(names.size() - 1), unsigned(names.back().size())};
   return own.name;
 }
-

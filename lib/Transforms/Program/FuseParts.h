@@ -20,14 +20,14 @@ struct FuseParts {
   /// Takes a part in, with names of its own. Early returns become conditions.
   llvm::Error add(const KernelPart &given);
 
-  std::shared_ptr<Kernel> fused;               ///< with all parameters, and an empty body
-  std::vector<std::shared_ptr<Kernel>> parts;  ///< their bodies in terms of these parameters
-  std::vector<std::vector<std::string>> names; ///< FusedKernel::names
+  std::shared_ptr<Kernel> fused;                                ///< with all parameters, and an empty body
+  std::vector<std::shared_ptr<Kernel>> parts;                   ///< their bodies in terms of these parameters
+  std::vector<std::vector<std::string>> names;                  ///< FusedKernel::names
   std::map<std::string, std::pair<unsigned, unsigned>> sources; ///< FusedKernel::sources
   std::set<std::string> mentioned;                              ///< every name in the parts
   std::set<std::string> declared;                               ///< parameters and locals
-  std::set<std::string> dead;  ///< parameters whose memory is not looked at again
-  std::set<std::string> fresh; ///< ... in whose memory nothing has been written before
+  std::set<std::string> dead;                                   ///< parameters whose memory is not looked at again
+  std::set<std::string> fresh;                                  ///< ... in whose memory nothing has been written before
 
 private:
   std::map<std::string, std::vector<std::string>> argumentsOf; ///< of the fused kernel's parameters, as written

@@ -93,7 +93,7 @@ void bubbled() {
 // CHECK: launches of bubble that follow
 // PATHS-DAG: OptiML: bubble_fused{{[0-9]*}}: 1 optimized, 0 original launches
 
-// Rows of two lengths; three buffers; sums of all rows.
+// Rows of two lengths; three buffers; sums of all rows; neighbours in other rows.
 __global__ void narrower(int *cells, int cols) {
   int i = threadIdx.x, row = blockIdx.x;
   if (i < cols)
@@ -106,6 +106,14 @@ __global__ void wave(const int *before, const int *now, int *after) {
 __global__ void total(const int *cells, int *sum, int k) {
   int i = threadIdx.x, row = blockIdx.x;
   atomicAdd(&sum[k], cells[row * COLS + i] * (sum[0] & 3));
+}
+__global__ void vertical(const int *in, int *out, int cols) {
+  int c = threadIdx.x, r = blockIdx.x + 1;
+  out[r * cols + c] = in[(r - 1) * cols + c] + in[(r + 1) * cols + c];
+}
+__global__ void below(const int *in, int *out) {
+  int at = (blockIdx.x + 1) * COLS + threadIdx.x;
+  out[at] = in[at - COLS] - in[at];
 }
 void others() {
   int *a = buffer(2), *b = buffer(5), *c = buffer(9);
@@ -123,10 +131,26 @@ void others() {
   for (int k = 1; k < 4; ++k)
     total<<<ROWS, COLS>>>(a, c, k);
   show("summed", c);
+  for (int k = 0; k < 4; ++k) {
+    vertical<<<ROWS - 2, COLS>>>(k % 2 ? b : a, k % 2 ? a : b, COLS);
+    below<<<ROWS - 1, COLS>>>(k % 2 ? a : b, c);
+  }
+  int *from = a, *to = b;
+  for (int k = 0; k < 4; ++k) {
+    vertical<<<ROWS - 2, COLS>>>(from, to, COLS);
+    std::swap(from, to);
+  }
+  for (int k = 0; k < 4; ++k) {
+    below<<<ROWS - 1, COLS>>>(from, to);
+    std::swap(from, to);
+  }
+  show("neighbours", c);
+  show("and", from);
 }
 // CHECK-NOT: launches of narrower that
 // CHECK-NOT: launches of wave that
 // CHECK-NOT: launches of total that
+// CHECK-NOT: launches of {{(vertical|below)}}
 
 // A step that some turns have, one that one turn misses in between, and other streams and geometries.
 __global__ void step(int *cells, int k) {

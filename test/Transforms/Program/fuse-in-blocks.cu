@@ -59,7 +59,7 @@ void transform() {
 // CHECK: // OptiML: launches of stage that follow one another, a block for each row
 // CHECK: __shared__ float x_row[64];
 // CHECK: for (int turn = 0; turn < turns; ++turn) {
-// CHECK-NEXT: int half = half_list.at[turn];
+// CHECK-NEXT: int half = half_first << turn;
 // CHECK-NEXT: for (int [[AT:[a-z0-9]+]] = threadIdx.x; [[AT]] < 32; [[AT]] += blockDim.x) {
 // CHECK: __syncthreads();
 // PATHS-DAG: OptiML: stage_fused{{[0-9]*}}: 1 optimized, 0 original launches
@@ -98,6 +98,7 @@ void sortRows() {
   cudaFree(keys);
 }
 // CHECK: launches of exchange that follow
+// CHECK: int size = size_list.at[turn];
 // PATHS-DAG: OptiML: exchange_fused{{[0-9]*}}: 1 optimized, 0 original launches
 
 // All shortest paths of many small graphs, one along z, after their edges are set.

@@ -1,0 +1,104 @@
+//===- RowThreads.cpp - which threads of a launch belong to a row ---------===//
+#include "FuseInBlocks.h"
+#include "FuseKernels.h"
+#include "ThreadMapping.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Canonicalize/GlobalIndex.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+static std::optional<Poly> quotient(const Poly &p, const Poly &by) {
+  auto a = p.constant(), b = by.constant();
+  if (a && b)
+    return *b > 0 && *a % *b == 0 ? std::optional(Poly(*a / *b)) : std::nullopt;
+  return quotientOf(p, by);
+}
+
+/// Factors of the index in subscripts of global arrays that do not change during a launch.
+static std::vector<Poly> stridesOf(const KernelModel &model, const std::string &index) {
+  std::vector<Poly> found;
+  for (const Access &access : model.accesses()) {
+    if (access.space != Space::Global || access.subscripts.size() != 1)
+      continue;
+    auto factor = access.subscripts[0].coefficient(index);
+    if (factor && !factor->terms.empty() && onlyLaunchConstants(model, *factor) && !llvm::is_contained(found, *factor))
+      found.push_back(*factor);
+  }
+  return found;
+}
+
+std::vector<RowGuess> optiml::guessesOf(const Kernel &kernel) {
+  std::shared_ptr<Kernel> part = kernel.clone();
+  const std::set<std::string> turns = endTurns(*part);
+  const std::array<AxisUse, 3> uses = normalizeGlobalIndex(*part, {0, 0, 0});
+  const KernelModel model(*part);
+  std::vector<RowGuess> found;
+  auto add = [&](RowCount count, const Poly &inner) {
+    if (RowGuess guess{std::move(count), inner}; !llvm::is_contained(found, guess))
+      found.push_back(std::move(guess));
+  };
+  for (unsigned axis : {2u, 1u, 0u}) {
+    const bool takesTurns = turns.count(axisName("globalTurn", axis)) != 0;
+    if (!uses[axis].global && !takesTurns) {
+      for (const Poly &stride : stridesOf(model, axisName("blockIdx", axis)))
+        add({std::nullopt, std::nullopt, axis, false}, stride);
+      continue;
+    }
+    const std::string index = axisName(takesTurns ? "globalTurn" : "globalIdx", axis);
+    const auto bound = upperBoundOf(model, index, /*ofWrites=*/true);
+    if (!bound)
+      for (const Poly &stride : stridesOf(model, index))
+        add({std::nullopt, std::nullopt, axis, true}, stride);
+    walkExprs(*part->body, [&](const ExprRef &e) { // thread / (threads of a row)
+      if (!isBinary(e, "/") && !isBinary(e, ">>"))
+        return;
+      Poly by = model.poly(e->args[1]);
+      if (e->text == ">>")
+        by = by.constant() && *by.constant() >= 0 && *by.constant() < 31 ? Poly(int64_t(1) << *by.constant()) : Poly();
+      if (by.terms.empty() || !(model.poly(e->args[0]) == Poly::atom(index)))
+        return;
+      auto rows = bound ? quotient(*bound, by) : std::nullopt;
+      if (rows)
+        add({rows, std::nullopt, 0, false}, by);
+      else if (planText(model, by) && (!bound || planText(model, *bound)))
+        add({bound, by, bound ? 0 : axis, !bound}, by);
+    });
+    if (!bound)
+      continue;
+    if (axis)
+      for (const Poly &stride : stridesOf(model, index))
+        add({bound, std::nullopt, 0, false}, stride);
+    else
+      add({bound, std::nullopt, 0, false}, Poly(1)); // a thread for each row
+  }
+  return found;
+}
+
+std::string RowCount::text(const KernelModel &model) const {
+  const std::string suffix(1, char('x' + axis));
+  const std::string all = rows ? *planText(model, *rows) : "grid." + suffix + (ofThreads ? " * block." + suffix : "");
+  return by ? "(" + all + ") / max(1, " + *planText(model, *by) + ")" : all;
+}
+
+StmtRef optiml::turnsOfThreads(const std::string &at, const Type &type, const ExprRef &upper, StmtRef body) {
+  StmtRef loop = countedFor(at, type, axisBuiltin("threadIdx", 0), upper, 1, std::move(body), NoUnroll);
+  loop->step = assign("+=", var(at, type), axisBuiltin("blockDim", 0));
+  return loop;
+}
+
+std::vector<StmtRef> optiml::workOfBlock(const StmtRef &work, size_t loops, int64_t &most,
+                                         std::set<const Stmt *> &all) {
+  if (!loops)
+    return {ifStmt(binary("==", axisBuiltin("threadIdx", 0), intLit(0), Type::makeBool()), work)};
+  StmtRef innermost = work->body.front();
+  all.insert(innermost.get());
+  while (--loops) {
+    innermost = innermost->body[0]->body.front();
+    all.insert(innermost.get());
+  }
+  const ExprRef upper = innermost->expr->args[1];
+  *innermost = *turnsOfThreads(innermost->init->text, innermost->init->type, upper, innermost->body[0]);
+  most = std::max(most, constantValue(upper).value_or(0));
+  return work->body;
+}
