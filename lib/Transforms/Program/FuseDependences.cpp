@@ -190,9 +190,8 @@ static bool isParameterArray(const KernelModel &model, const Access &access) {
   return param && param->type.isPointer();
 }
 
-/// A variable of the file (not an array) that one part reads may be what another writes through a pointer.
-static llvm::Error requireNoVariables(const KernelModel &model, const PartOf &partOf,
-                                      const std::vector<const Access *> &accesses) {
+llvm::Error optiml::requireNoVariables(const KernelModel &model, const PartOf &partOf,
+                                       const std::vector<const Access *> &accesses) {
   std::map<std::string, std::pair<unsigned, unsigned>> readBy; // part and line
   std::map<std::string, bool> several;
   walk(*model.kernel().body, [&](Stmt &s) {

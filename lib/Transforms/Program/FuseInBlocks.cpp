@@ -178,6 +178,8 @@ private:
           const KernelModel model(*part);
           if (llvm::Error e = requireVisible(*part, model))
             return e;
+          if (threadsMayMeet(*part->body, Kept::Order))
+            return notApplicable("its threads may wait for each other");
         }
         part->params = kernel()->params; // the rows' extents may be those of another part
         std::set<std::string> names = made.taken;
@@ -466,6 +468,7 @@ private:
     for (const Instance &instance : instances)
       for (const StmtRef &s : instance.work)
         walk(*s, [&](Stmt &inner) { made.launchOf[&inner] = instance.launch; });
+    walk(*kernel()->body, [&](Stmt &s) { made.launchOf.try_emplace(&s, 0); }); // what stands around them
     made.blocks.threads = mostThreads ? unsigned(llvm::PowerOf2Ceil(uint64_t(mostThreads))) : mostOfBlock;
     made.blocks.threads = std::clamp(made.blocks.threads, leastOfBlock, mostOfBlock);
     kernel()->maxThreads = made.blocks.threads;

@@ -59,6 +59,11 @@ llvm::Error requireSameThread(KernelState &state, const KernelModel &model, cons
                               const StrideLoops &strides, const std::vector<BroughtPart> &brought, ArrayPairs &disjoint,
                               bool &flows);
 
+/// Refuses where a variable of the file (not an array) that one part reads may be what another writes through a
+/// pointer.
+llvm::Error requireNoVariables(const KernelModel &model, const PartOf &partOf,
+                               const std::vector<const Access *> &accesses);
+
 /// Where two accesses of one thread meet, the loops with these variables are in the same iteration.
 bool meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,
                         const Access &b, const std::string &loopB);

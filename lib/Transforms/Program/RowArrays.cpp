@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "FuseInBlocks.h"
+#include "FuseKernels.h"
 #include "ThreadMapping.h"
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/PolyTrees.h"
@@ -192,14 +193,21 @@ private:
                                                                const std::vector<Access> &accesses) {
     std::map<std::string, std::vector<const Access *>> byArray;
     std::set<std::string> written;
+    std::vector<const Access *> ofMemory;
     for (const Access &access : accesses)
       if (access.space == Space::Global && !isArgument(access)) {
+        ofMemory.push_back(&access);
         byArray[access.array].push_back(&access);
         if (access.write)
           written.insert(access.array);
       }
+    if (llvm::Error e = requireNoVariables(model, made.launchOf, ofMemory))
+      return std::move(e);
     std::map<std::string, RowArray> result;
     for (const std::string &array : written) {
+      if (const Param *param = model.param(array); !param || !param->type.isPointer()) // barriers know of arguments
+        return notApplicable("'{0}' is not what an argument points to (line {1})", array,
+                             byArray[array].front()->stmt->line);
       std::set<unsigned> by;
       bool repeated = false;
       for (const Access *access : byArray[array]) {
