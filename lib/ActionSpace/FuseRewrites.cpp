@@ -250,6 +250,10 @@ bool FusionFinder::lookForBlocks(const LaunchRun &run, size_t &first, size_t &co
         why = llvm::toString(fusion.takeError()); // of the fewest
         continue;
       }
+      if (fusion->fusion.kernel.blocks->rowOfThread && llvm::any_of(fusion->parts, gainsByThreads)) {
+        why = "its kernels gain more by more threads for each row";
+        continue;
+      }
       names.insert(fusion->fusion.kernel.name);
       found.fusions.push_back(std::move(*fusion));
       return true;

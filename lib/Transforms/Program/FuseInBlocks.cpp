@@ -1,8 +1,9 @@
 //===- FuseInBlocks.cpp - launches in a row, a block for each row ---------===//
 //
 // A block does, one after the other, what several launches did to one row of the arrays: a frame of a signal, a
-// lattice, an image of a batch. Where a loop on the host launches a step for all rows, the block has that loop, with a
-// barrier behind each step. Rows that fit are kept in shared memory.
+// lattice, an image of a batch. Where a loop on the host launches a step for all rows, the block has that loop, with
+// barriers between its steps. Where each launch has one thread for a row, so has the new kernel (docs/transforms/
+// fuse-launches.md, "Loops of launches, row by row").
 //
 // Which of a launch's threads belong to a row is guessed from its indices, and bringToRows proves the guess. That
 // threads of one launch do not need each other is what CUDA asks of the launch; so it is enough that no launch touches

@@ -1,8 +1,8 @@
 //===- RowArrays.cpp - rows of arrays that launches share -----------------===//
 //
 // An array that one launch writes and another, or another turn of a loop, accesses. Each access must be row * pitch +
-// offset with 0 <= offset < pitch, and no array may overlap another one. Rows of constant length are kept in shared
-// memory, and those of one element in a register.
+// offset with 0 <= offset < pitch, and no array may overlap another one. Blocks keep their rows in shared memory, and
+// threads rows of one element in registers; a second kernel leaves them where they are.
 //
 //===----------------------------------------------------------------------===//
 #include "FuseInBlocks.h"
@@ -16,7 +16,7 @@
 
 using namespace optiml;
 
-// Of static shared memory, for rows.
+// Of shared memory, for rows.
 static constexpr int64_t mostRowBytes = 48 << 10;
 
 namespace {

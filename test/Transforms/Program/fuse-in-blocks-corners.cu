@@ -115,6 +115,16 @@ __global__ void below(const int *in, int *out) {
   int at = (blockIdx.x + 1) * COLS + threadIdx.x;
   out[at] = in[at - COLS] - in[at];
 }
+__global__ void spread(int *cells, int rows, int cols) { // a block for each row is worth more
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows)
+    return;
+  int sum = 0;
+  for (int c = 0; c < cols; ++c)
+    sum += cells[row * cols + c];
+  for (int c = 0; c < cols; ++c)
+    cells[row * cols + c] -= sum / cols;
+}
 __device__ int board[ROWS * COLS];
 __global__ void onBoard(const int *in, int *out) {
   int at = blockIdx.x * COLS + threadIdx.x;
@@ -158,13 +168,15 @@ void others() {
   }
   for (int k = 0; k < 3; ++k)
     onBoard<<<ROWS, COLS>>>(a, b);
+  for (int k = 0; k < 3; ++k)
+    spread<<<1, 32>>>(a, ROWS, COLS);
   show("neighbours", c);
   show("and", from);
 }
 // CHECK-NOT: launches of narrower that
 // CHECK-NOT: launches of wave that
 // CHECK-NOT: launches of total that
-// CHECK-NOT: launches of {{(vertical|below|onBoard|inTurn)}}
+// CHECK-NOT: launches of {{(vertical|below|onBoard|inTurn|spread)}}
 
 // A step that some turns have, one that one turn misses in between, and other streams and geometries.
 __global__ void step(int *cells, int k) {
