@@ -56,7 +56,7 @@ __global__ void normalize(const float *x, const float *mean, const float *scale,
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= rows * cols)
     return;
-  y[i] = (x[i] - mean[i / cols]) * scale[i / cols] * weight[i % cols];
+  y[i] = (x[i] - mean[i / cols]) * scale[i / cols] + weight[i % cols];
 }
 // CHECK: __global__ void {{.*}}rowSums{{.*}}normalize{{.*}}(
 // CHECK: if (row < rows) {
