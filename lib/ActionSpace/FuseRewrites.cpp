@@ -223,7 +223,7 @@ bool FusionFinder::lookForBlocks(const LaunchRun &run, size_t &first, size_t &co
   if (run.loops.empty())
     return false;
   auto inLoop = [&](size_t at) {
-    return llvm::any_of(run.loops, [&](const LaunchRun::Loop &l) { return l.first <= at && at < l.first + l.count; });
+    return llvm::any_of(run.loops, [&](const LaunchRun::Loop &l) { return l.holds(at); });
   };
   std::vector<bool> wanted; // by site
   for (size_t at = 0; at < run.sites.size(); ++at) {

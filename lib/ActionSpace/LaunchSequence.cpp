@@ -50,8 +50,7 @@ private:
 
   /// The loop that the launch stands in; null: none.
   const LaunchRun::Loop *loopAround(size_t at) const {
-    auto it =
-        llvm::find_if(loops, [&](const auto *loop) { return at >= loop->first && at < loop->first + loop->count; });
+    auto it = llvm::find_if(loops, [&](const auto *loop) { return loop->holds(at); });
     return it == loops.end() ? nullptr : *it;
   }
   static bool changes(const LaunchRun::Loop &loop, const std::set<std::string> &names) {
@@ -81,14 +80,14 @@ private:
   }
 
   /// Of two buffers that change places: the one that the name stands for first, and the other.
-  LaunchArgument swap(LaunchArgument::Kind kind, const LaunchRun::Loop &loop, const std::string &name) const {
+  LaunchArgument swap(ArgumentKind kind, const LaunchRun::Loop &loop, const std::string &name) const {
     const std::vector<std::string> &names = swapped.at(&loop);
     return {kind, before(name), before(names[0] == name ? names[1] : names[0]),
             unsigned(llvm::find(loops, &loop) - loops.begin())};
   }
 
   llvm::Expected<LaunchArgument> argument(size_t at, size_t j) const {
-    using Kind = LaunchArgument::Kind;
+    using Kind = ArgumentKind;
     const std::string &text = site(at).arguments[j];
     const std::set<std::string> &names = run.mentioned[at][j];
     const Param &own = param(at, j);

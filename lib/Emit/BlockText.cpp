@@ -21,7 +21,7 @@ public:
   BlockText(const FusedKernel &fused, const FuseTextNames &names) : fused(fused), blocks(*fused.blocks), names(names) {}
 
   std::string make() {
-    std::string text = "// OptiML: launches of " + kernels() + " that follow one another, a " +
+    std::string text = "// OptiML: launches of " + names.kernels() + " that follow one another, a " +
                        (blocks.rowOfThread ? "thread" : "block") + " for each row\n";
     if (!blocks.listType.empty())
       text += "struct " + blocks.listType + " {\n  int at[" + std::to_string(mostListed) + "];\n};\n";
@@ -43,7 +43,8 @@ private:
   const RowBlocks &blocks;
   const FuseTextNames &names;
 
-  using Kind = RowBlocks::Argument::Kind;
+  using Kind = ArgumentKind;
+  static std::string plain(const std::string &name) { return name; } ///< parameters are variables of that name
   static std::string number(size_t i) { return std::to_string(i); }
   /// The list of a loop's launches of a part: "launchLoop0.launches1".
   std::string listOf(size_t part) const {
@@ -59,13 +60,6 @@ private:
                   blocks.launches.begin());
   }
   bool isFirst(size_t part) const { return blocks.launches[part].loop && firstOf(*blocks.launches[part].loop) == part; }
-
-  std::string kernels() const {
-    std::string list;
-    for (size_t i = 0; i < names.parts.size(); ++i)
-      list += (i == 0 ? "" : i + 1 == names.parts.size() ? " and " : ", ") + names.parts[i].kernel;
-    return list;
-  }
 
   std::string loopClass(unsigned loop) const {
     std::string text = "\nstruct " + names.loopType(loop) + " { // the launches of a loop that have been put off\n",
@@ -157,7 +151,7 @@ private:
       }
       for (size_t j = 0; j < launch.arguments.size(); ++j) {
         const RowBlocks::Argument &argument = launch.arguments[j];
-        if (!argument.changes() || !known.insert(argument.value).second)
+        if (!changesInTurns(argument.kind) || !known.insert(argument.value).second)
           continue;
         const std::string list = listOf(i), member = "." + names.parts[i].parameters[j].name;
         if (argument.kind == Kind::Listed) {
@@ -200,7 +194,7 @@ private:
       text += "\n           && ";
       if (argument.kind == Kind::Doubles) // as numbers: none has wrapped around
         text += "(long long)" + own + " == " + value;
-      else if (argument.changes())
+      else if (changesInTurns(argument.kind))
         text += own + " == decltype(" + own + ")(" + value + ")";
       else
         text += sameValue(parameter, own, value);
@@ -269,7 +263,6 @@ private:
                     : "  for (size_t i = 0; i < " + listOf(i) + ".size(); ++i)\n    if (!fits" + number(i) + "(" +
                           listOf(i) + "[i], " + turn + "))\n      return false;\n";
     }
-    auto plain = [](const std::string &name) { return name; };
     for (const Condition &condition : fused.conditions)
       text += "  if (!(" + condition.expression.cxx(plain) + ")) // " + condition.why + "\n    return false;\n";
     text += "  const long long launchRows = " + blocks.rows.cxx(plain) + ";\n";
@@ -303,11 +296,8 @@ private:
       return "  " + call(names.name, "0") + "  return true;\n}\n";
     std::string keeps = "launchShared <= " + number(size_t(blocks.mostShared));
     for (const Condition &condition : blocks.kept)
-      keeps += "\n      && (" + condition.expression.cxx([](const std::string &name) { return name; }) + ") // " +
-               condition.why;
-    std::string text = "  const long long launchShared = " + blocks.sharedBytes.cxx([](const std::string &name) {
-      return name;
-    }) + ";\n";
+      keeps += "\n      && (" + condition.expression.cxx(plain) + ") // " + condition.why;
+    std::string text = "  const long long launchShared = " + blocks.sharedBytes.cxx(plain) + ";\n";
     if (blocks.storesRows) {
       text += "#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM\n  const bool launchAlone = false;\n#else\n"
               "  const bool launchAlone = launchStream == nullptr; // no other stream is at work\n#endif\n";

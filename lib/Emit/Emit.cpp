@@ -200,12 +200,10 @@ void Emitter::emitFusion(const Fusion &fusion) {
   const bool byBlocks = fusion.kernel.blocks.has_value();
   edits.push_back({at, at, shielded("\n\n" + (byBlocks ? blockText : fuseText)(fusion.kernel, names))});
   std::string waiting;
-  size_t loop = 0;
   for (size_t i = 0; i < fusion.launches.size(); ++i) {
-    const LaunchRun::Loop *around = nullptr;
-    for (loop = 0; loop < fusion.loops.size() && !around; ++loop)
-      if (i >= fusion.loops[loop].first && i < fusion.loops[loop].first + fusion.loops[loop].count)
-        around = &fusion.loops[loop--];
+    const auto found = llvm::find_if(fusion.loops, [&](const LaunchRun::Loop &l) { return l.holds(i); });
+    const LaunchRun::Loop *around = found == fusion.loops.end() ? nullptr : &*found;
+    const size_t loop = size_t(found - fusion.loops.begin());
     const std::string object = names.name + (around ? "_turns" + std::to_string(loop) : std::to_string(i));
     for (const LaunchSite &site : host.launches()) {
       if (site.begin != fusion.launches[i] || site.inMacro)

@@ -13,6 +13,13 @@ static std::string launchOriginal(const FuseTextNames::Part &part, const std::st
          "launchStream>>>(" + list + ");\n";
 }
 
+std::string FuseTextNames::kernels() const {
+  std::string list;
+  for (size_t i = 0; i < parts.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i].kernel;
+  return list;
+}
+
 std::string optiml::sameValue(const Parameter &parameter, const std::string &a, const std::string &b) {
   auto bytes = [](const std::string &x, const std::string &y) {
     return "std::memcmp(&" + x + ", &" + y + ", sizeof(" + y + ")) == 0";
@@ -60,9 +67,8 @@ static std::string argumentOf(const FuseTextNames::Part &part, const std::string
 }
 
 std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &names) {
-  std::string kernels, parameters, tests, arguments, originals;
+  std::string parameters, tests, arguments, originals;
   for (size_t i = 0; i < names.parts.size(); ++i) {
-    kernels += (i == 0 ? "" : i + 1 == names.parts.size() ? " and " : ", ") + names.parts[i].kernel;
     parameters += (i ? ", const " : "const ") + names.launchType(i) + " &" + object(i);
     originals += "  " + names.launchType(i) + "::run(" + object(i) + ");\n";
   }
@@ -120,7 +126,8 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
   for (const Parameter &param : fused.parameters)
     arguments += (arguments.empty() ? "" : ", ") + sources.at(param.name);
 
-  std::string text = "// OptiML: launches of " + kernels + " that follow one another, as one kernel\n" + fused.text;
+  std::string text =
+      "// OptiML: launches of " + names.kernels() + " that follow one another, as one kernel\n" + fused.text;
   for (size_t i = 0; i < names.parts.size(); ++i)
     text += launchClass(names, i, /*waits=*/i + 1 < names.parts.size());
   text += "\nstatic void " + names.launcher() + "(" + parameters + ") {\n";

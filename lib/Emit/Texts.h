@@ -79,6 +79,7 @@ struct FuseTextNames {
   std::string launchType(size_t part) const { return name + "_launch" + std::to_string(part); }
   std::string loopType(size_t loop) const { return name + "_loop" + std::to_string(loop); }
   std::string launcher() const { return name + "_launch"; }
+  std::string kernels() const; ///< for people: "a, b and c"
 };
 
 /// C++: whether two values of the parameter's type are the same, byte by byte where == is something else.

@@ -113,6 +113,7 @@ private:
       return false;
     return isa<CUDAKernelCallExpr>(s) || llvm::any_of(s->children(), launches);
   }
+
   bool look(Stmt *s, const Stmt *body) {
     if (auto *loop = dyn_cast<DoStmt>(s); loop && runsOnce(*loop))
       return true;

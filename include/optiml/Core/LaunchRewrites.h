@@ -103,25 +103,29 @@ struct LaunchIdiom {
   TimeTile tile;                        ///< TimeStep: what is chosen
 };
 
+/// What an argument is of a launch that may stand in a loop on the host, in terms of two values.
+enum class ArgumentKind {
+  Same,      ///< the first, in each turn of the loop
+  Counts,    ///< an integer: first + turn * second
+  Doubles,   ///< an integer: first << turn
+  Halves,    ///< an integer: first >> turn
+  Listed,    ///< another integer in each turn: first.at[turn]
+  Swapped,   ///< a pointer: the first in even turns, the second in odd ones
+  AfterSwaps ///< a pointer, behind a loop: the first after an even number of its turns, else the second
+};
+/// An integer that has a value of its own in each turn.
+inline bool changesInTurns(ArgumentKind kind) {
+  return kind == ArgumentKind::Counts || kind == ArgumentKind::Doubles || kind == ArgumentKind::Halves ||
+         kind == ArgumentKind::Listed;
+}
+
 /// What is launched where a block of a fused kernel has a row, and loops of launches on the host are its own loops.
 struct RowBlocks {
   /// What an argument of a launch has to be, in terms of the fused kernel's parameters.
   struct Argument {
-    enum class Kind {
-      Same,      ///< `value`
-      Counts,    ///< value + turn * other
-      Doubles,   ///< value << turn
-      Halves,    ///< value >> turn
-      Listed,    ///< value.at[turn]
-      Swapped,   ///< `value` in even turns, `other` in odd ones
-      AfterSwaps ///< `value` where loop `loop` had an even number of turns, else `other`
-    };
-    Kind kind = Kind::Same;
+    ArgumentKind kind = ArgumentKind::Same;
     std::string value, other;
-    unsigned loop = 0;
-    bool changes() const {
-      return kind == Kind::Counts || kind == Kind::Doubles || kind == Kind::Halves || kind == Kind::Listed;
-    }
+    unsigned loop = 0; ///< AfterSwaps: behind which
   };
   struct Launch {
     std::vector<Argument> arguments;

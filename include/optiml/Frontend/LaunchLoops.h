@@ -41,6 +41,7 @@ struct LaunchRun {
   /// A loop on the host in which some of the launches stand, and nothing that could see what they do.
   struct Loop {
     size_t first = 0, count = 0; ///< which of `sites`
+    bool holds(size_t site) const { return first <= site && site < first + count; }
     unsigned begin = 0, end = 0; ///< byte range of the statement
     std::vector<bool> always;    ///< of each of its sites: no turn leaves it out
     /// How a variable changes, where it does so once a turn: by a constant amount, or to twice or half its value.

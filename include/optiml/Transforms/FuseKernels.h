@@ -43,22 +43,9 @@ llvm::Expected<FusedLaunches> fuseOverRows(const std::vector<KernelPart> &parts,
 
 /// An argument of a launch that may stand in a loop on the host.
 struct LaunchArgument {
-  enum class Kind {
-    Same,      ///< `text`, in each turn of the loop
-    Counts,    ///< an integer that changes by the same amount from turn to turn
-    Doubles,   ///< an integer that becomes twice as much with each turn
-    Halves,    ///< ... half as much
-    Listed,    ///< another integer in each turn
-    Swapped,   ///< a pointer: `text` in the first turn, `other` in the second, and so on
-    AfterSwaps ///< a pointer, behind loop `loop`: `text` after an even number of turns, else `other`
-  };
-  /// An integer that has a value of its own in each turn.
-  bool changes() const {
-    return kind == Kind::Counts || kind == Kind::Doubles || kind == Kind::Halves || kind == Kind::Listed;
-  }
-  Kind kind = Kind::Same;
-  std::string text, other; ///< as KernelPart::arguments
-  unsigned loop = 0;
+  ArgumentKind kind = ArgumentKind::Same;
+  std::string text, other; ///< the values, as KernelPart::arguments
+  unsigned loop = 0;       ///< AfterSwaps: behind which
 };
 
 /// A launch of a sequence in which loops on the host may stand, each with launches of its own.

@@ -188,10 +188,7 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::checkOfRows(const Kernel &kernel
     return body.takeError();
   auto check = std::make_shared<Kernel>(kernel);
   check->name = kernel.name + "_check";
-  Param result;
-  result.name = outside;
-  result.type = Type::makePointer(Type::makeInt());
-  check->params.push_back(result);
+  check->params.push_back({outside, Type::makePointer(Type::makeInt()), {}});
   check->body = block(std::move(*body));
   return check;
 }

@@ -58,25 +58,23 @@ public:
   }
 
 private:
-  using Kind = LaunchArgument::Kind;
+  using Kind = ArgumentKind;
   const std::vector<SequenceLaunch> &launches;
   FuseParts parts;
   RowKernel made;
   std::vector<Instance> instances;
   std::vector<std::string> turns; ///< the variables of loops
   int64_t mostThreads = 0;
-  std::map<std::string, std::vector<StmtRef>> valuesOfTurn; ///< by loop and parity: declarations at the turn's start
+  std::map<std::pair<unsigned, bool>, std::vector<StmtRef>>
+      valuesOfTurn; ///< by loop and parity: declarations at the turn's start
 
   std::shared_ptr<Kernel> &kernel() { return parts.fused; }
 
   bool swaps(const std::optional<unsigned> &loop) const { return loop && made.blocks.loops[*loop].swaps; }
 
   std::string addParam(const std::string &wish, const Type &type) {
-    Param param;
-    param.name = freshName(made.taken, wish);
-    param.type = type;
-    kernel()->params.push_back(param);
-    return param.name;
+    kernel()->params.push_back({freshName(made.taken, wish), type, {}});
+    return kernel()->params.back().name;
   }
 
   /// All parts with names of their own, and what their arguments have to be.
@@ -99,12 +97,18 @@ private:
           continue;
         KernelPart part{launch.tree, {}, launch.dead, launch.fresh};
         for (const LaunchArgument &a : launch.arguments) {
-          part.arguments.push_back(a.changes() ? std::to_string(*launch.loop) + ":" + a.text + (odd ? "'" : "")
+          part.arguments.push_back(changesInTurns(a.kind)
+                                       ? std::to_string(*launch.loop) + ":" + a.text + (odd ? "'" : "")
                                    : odd && !a.other.empty() ? a.other
                                                              : a.text);
         }
         if (llvm::Error e = parts.add(part))
           return e;
+        Kernel &added = *parts.parts.back();
+        if (llvm::Error e = requireVisible(added, KernelModel(added)))
+          return e;
+        if (threadsMayMeet(*added.body, Kept::Order))
+          return notApplicable("its threads may wait for each other");
         instances.push_back({i, odd, nullptr, 0, {}});
       }
     }
@@ -125,10 +129,10 @@ private:
   }
 
   /// It depends on an argument that is not the same in each turn of a loop.
-  bool changesInTurns(unsigned instance, const Poly &p) const {
+  bool dependsOnTurn(unsigned instance, const Poly &p) const {
     const std::vector<LaunchArgument> &arguments = launches[instances[instance].launch].arguments;
     for (size_t j = 0; j < arguments.size(); ++j)
-      if (arguments[j].changes() && p.mentions(parts.names[instance][j]))
+      if (changesInTurns(arguments[j].kind) && p.mentions(parts.names[instance][j]))
         return true;
     return false;
   }
@@ -138,8 +142,8 @@ private:
     for (unsigned i = 0; i < instances.size(); ++i) {
       guesses.push_back(guessesOf(*parts.parts[i]));
       std::erase_if(guesses.back(), [&](const RowGuess &guess) {
-        return changesInTurns(i, guess.inner) || (guess.count.rows && changesInTurns(i, *guess.count.rows)) ||
-               (guess.count.by && changesInTurns(i, *guess.count.by));
+        return dependsOnTurn(i, guess.inner) || (guess.count.rows && dependsOnTurn(i, *guess.count.rows)) ||
+               (guess.count.by && dependsOnTurn(i, *guess.count.by));
       });
     }
     // As some part says by its bounds, or as many as there are blocks.
@@ -175,13 +179,6 @@ private:
         if (done || (!guess.count.ofGrid() && !count.ofGrid() && !(guess.count == count)))
           continue;
         std::shared_ptr<Kernel> part = parts.parts[i]->clone();
-        {
-          const KernelModel model(*part);
-          if (llvm::Error e = requireVisible(*part, model))
-            return e;
-          if (threadsMayMeet(*part->body, Kept::Order))
-            return notApplicable("its threads may wait for each other");
-        }
         part->params = kernel()->params; // the rows' extents may be those of another part
         std::set<std::string> names = made.taken;
         nameThreads(*part, space, names);
@@ -219,10 +216,7 @@ private:
 
   /// A parameter for a number that the launch's geometry tells.
   void addExtent(const std::string &name, const std::string &value, unsigned launch) {
-    Param param;
-    param.name = name;
-    param.type = Type::makeInt();
-    kernel()->params.push_back(param);
+    kernel()->params.push_back({name, Type::makeInt(), {}});
     made.blocks.extents.push_back({name, IntExpr::of(value), launch});
   }
 
@@ -230,10 +224,8 @@ private:
   static void nameThreads(Kernel &part, RowSpace &space, std::set<std::string> &names) {
     space.threads.clear();
     for (const char *text : {"block.x", "block.y", "block.z", "grid.x * block.x", "grid.y * block.y"}) {
-      Param param;
-      param.name = space.threads[text] = freshName(names, "threads");
-      param.type = Type::makeInt();
-      part.params.push_back(param);
+      space.threads[text] = freshName(names, "threads");
+      part.params.push_back({space.threads[text], Type::makeInt(), {}});
     }
   }
 
@@ -247,17 +239,13 @@ private:
         continue;
       }
       severalInLoop |= launches[instance.launch].loop && instance.loops;
-      if (!instance.loops && hasLoop(*instance.brought))
+      if (!instance.loops && holdsKind(*instance.brought, {StmtKind::For, StmtKind::While, StmtKind::Do}))
         return notApplicable("a single thread of a block would do all of a row");
       instance.work = workOfBlock(instance.brought, instance.loops, mostThreads, made.loops);
     }
     if (!made.blocks.rowOfThread && !severalInLoop)
       return notApplicable("a block would have one thread at work");
     return llvm::Error::success();
-  }
-
-  static bool hasLoop(Stmt &s) {
-    return anyStmt(s, [](const Stmt &inner) { return isLoop(inner); });
   }
 
   const Type typeOf(const std::string &name) {
@@ -277,9 +265,9 @@ private:
         const std::string name = parts.names[i][j];
         RowBlocks::Argument &argument = described.arguments[j];
         described.own[name] = j;
-        argument.kind = RowBlocks::Argument::Kind(given.kind);
+        argument.kind = given.kind;
         argument.loop = given.loop;
-        if (!given.changes()) {
+        if (!changesInTurns(given.kind)) {
           (instance.odd && !given.other.empty() ? argument.other : argument.value) = name;
           continue;
         }
@@ -301,7 +289,7 @@ private:
           }
         }
         argument = it->second;
-        std::vector<StmtRef> &values = valuesOfTurn[std::to_string(*launch.loop) + (instance.odd ? "'" : "")];
+        std::vector<StmtRef> &values = valuesOfTurn[{*launch.loop, instance.odd}];
         if (llvm::any_of(values, [&](const StmtRef &s) { return s->text == name; }))
           continue;
         values.push_back(declStmt(name, type, unknownValue(type)));
@@ -334,10 +322,10 @@ private:
   static ExprRef valueInTurn(const RowBlocks::Argument &argument, const Type &type, const ExprRef &turn) {
     const ExprRef first = var(argument.value, type);
     switch (argument.kind) {
-    case RowBlocks::Argument::Kind::Counts:
+    case Kind::Counts:
       return add(first, mul(type.text == "int" ? turn : castTo(type, turn), var(argument.other, type)));
-    case RowBlocks::Argument::Kind::Doubles: return binary("<<", first, turn, type);
-    case RowBlocks::Argument::Kind::Halves: return binary(">>", first, turn, type);
+    case Kind::Doubles: return binary("<<", first, turn, type);
+    case Kind::Halves: return binary(">>", first, turn, type);
     default: break;
     }
     Type list;
@@ -369,7 +357,7 @@ private:
 
   StmtRef loopOfTurns(unsigned loop, const std::vector<const Instance *> &of) {
     const bool swaps = made.blocks.loops[loop].swaps;
-    StmtRef copies[2] = {block(valuesOfTurn[std::to_string(loop)]), block(valuesOfTurn[std::to_string(loop) + "'"])};
+    StmtRef copies[2] = {block(valuesOfTurn[{loop, false}]), block(valuesOfTurn[{loop, true}])};
     // In the order in which they run; a turn begins again with the first.
     std::vector<const Instance *> order;
     for (bool odd : {false, true})

@@ -53,15 +53,6 @@ llvm::Expected<std::shared_ptr<Kernel>> checkOfRows(const Kernel &kernel, const 
                                                     const std::vector<CheckedAccess> &accesses, unsigned ofRow,
                                                     std::set<std::string> &taken);
 
-/// What is done for a row.
-struct RowBody {
-  std::vector<StmtRef> *list = nullptr;
-  std::string row;              ///< the variable with its number
-  std::string index;            ///< what that is: "blockIdx.x", "globalIdx.x"
-  ExprRef condition;            ///< that stands around all of the list; null: none does
-  std::set<const Stmt *> loops; ///< whose bodies run at least once, in some thread
-};
-
 /// A kernel that does the work of several launches, row by row.
 struct RowKernel {
   std::shared_ptr<Kernel> kernel;
@@ -72,15 +63,18 @@ struct RowKernel {
   std::set<std::string> taken;               ///< names in use
   std::map<const Stmt *, unsigned> launchOf; ///< which launch a statement comes from
   std::set<unsigned> repeated;               ///< launches that stand in loops
-  std::set<const Stmt *> loops;              ///< RowBody::loops
+  std::set<const Stmt *> loops;              ///< whose bodies run at least once, in some thread
   std::map<Stmt *, ExprRef> valueOf;         ///< declarations of arguments that change from turn to turn, and of what
   std::vector<std::pair<std::string, size_t>> boundsOf; ///< their names, and the first of two in RowBlocks::bounds
 
+  /// What the row's number is.
+  std::string index() const { return axisName(blocks.rowOfThread ? "globalIdx" : "blockIdx", 0); }
   /// A block's threads wait for each other before they go on to what another launch did.
   void meet(std::vector<StmtRef> &list) const {
     if (!blocks.rowOfThread)
       list.push_back(barrierStmt());
   }
+  /// What is done for a row.
   std::vector<StmtRef> &list() const {
     return blocks.rowOfThread ? kernel->body->body[1]->body[0]->body : kernel->body->body;
   }
@@ -89,7 +83,7 @@ struct RowKernel {
 llvm::Expected<FusedLaunches> finishRows(RowKernel made, bool strictFloat);
 
 /// Values that the steps of a row load again and again, and that are the same for all of it, are loaded once.
-void holdRowValues(const Kernel &kernel, const RowBody &body, std::set<std::string> &taken);
+void holdRowValues(RowKernel &made);
 
 } // namespace optiml
 

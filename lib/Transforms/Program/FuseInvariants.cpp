@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "FuseInBlocks.h"
-#include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
@@ -20,8 +19,7 @@ namespace {
 
 class Holder {
 public:
-  Holder(const Kernel &kernel, const RowBody &body, std::set<std::string> &taken)
-      : body(body), list(*body.list), taken(taken), model(kernel) {
+  explicit Holder(RowKernel &made) : made(made), list(made.list()), model(*made.kernel) {
     for (const Access &access : model.accesses())
       if (access.write)
         written[access.array].push_back(&access);
@@ -41,7 +39,7 @@ public:
         if (known.size() > mostHeld)
           break;
         const std::string member = value->kind == ExprKind::Member ? value->text : "held";
-        it->second = var(freshName(taken, access.array + "_" + member), value->type.unqualified());
+        it->second = var(freshName(made.taken, access.array + "_" + member), value->type.unqualified());
         before[*at].push_back(declStmt(it->second->text, it->second->type, value));
       }
       replaced[*at][access.place.get()] = it->second;
@@ -54,9 +52,8 @@ public:
   }
 
 private:
-  const RowBody &body;
+  RowKernel &made;
   std::vector<StmtRef> &list;
-  std::set<std::string> &taken;
   const KernelModel model;
   std::map<std::string, std::vector<const Access *>> written;
 
@@ -66,10 +63,10 @@ private:
         access.array.find('.') != std::string::npos || access.space == Space::Local)
       return nullptr;
     const ExprRef index = rewrite(polyExpr(model, access.subscripts[0]), [&](const ExprRef &e) -> ExprRef {
-      return isBuiltin(e, body.index) ? var(body.row, Type::makeInt()) : nullptr;
+      return isBuiltin(e, made.index()) ? var(made.row, Type::makeInt()) : nullptr;
     });
     const bool isFixed = !anyNode(index, [&](const ExprRef &e) {
-      const bool isOther = e->kind == ExprKind::Var && e->text != body.row && model.declaration(e->text);
+      const bool isOther = e->kind == ExprKind::Var && e->text != made.row && model.declaration(e->text);
       return isOther || isLoad(e) || !e->pure || e->kind == ExprKind::Opaque || e->kind == ExprKind::Builtin;
     });
     if (!isFixed || !model.stable(access.subscripts[0]))
@@ -117,15 +114,13 @@ private:
                             const bool isFirst = isBinary(guard.first, "==") &&
                                                  isBuiltin(guard.first->args[0], "threadIdx.x") &&
                                                  constantValue(guard.first->args[1]) == 0;
-                            return guard.second && (isFirst || guard.first == body.condition);
+                            return guard.second && (isFirst || guard.first == made.inRows);
                           }) &&
-             llvm::all_of(other.path, [&](const Stmt *s) { return !isLoop(*s) || body.loops.count(s) != 0; });
+             llvm::all_of(other.path, [&](const Stmt *s) { return !isLoop(*s) || made.loops.count(s) != 0; });
     });
   }
 };
 
 } // namespace
 
-void optiml::holdRowValues(const Kernel &kernel, const RowBody &body, std::set<std::string> &taken) {
-  Holder(kernel, body, taken).run();
-}
+void optiml::holdRowValues(RowKernel &made) { Holder(made).run(); }

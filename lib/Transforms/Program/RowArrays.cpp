@@ -30,11 +30,8 @@ public:
     result.state = originalState(made.kernel, made.kernel->name, made.kernel->name, made.kernel->name, {});
     {
       const size_t params = made.kernel->params.size();
-      for (const RowBlocks::Bound &bound : made.blocks.bounds) {
-        made.kernel->params.emplace_back();
-        made.kernel->params.back().name = bound.name;
-        made.kernel->params.back().type = Type::makeLong();
-      }
+      for (const RowBlocks::Bound &bound : made.blocks.bounds)
+        made.kernel->params.push_back({bound.name, Type::makeLong(), {}});
       const KernelModel model(*made.kernel);
       const std::vector<Access> accesses = model.accessesOfWholeRecords();
       auto arrays = sharedArrays(result.state, model, accesses);
@@ -51,10 +48,7 @@ public:
       result.state.original = made.kernel->clone();
       keepRows(model, *arrays);
     }
-    holdRowValues(*made.kernel,
-                  {&made.list(), made.row, axisName(made.blocks.rowOfThread ? "globalIdx" : "blockIdx", 0),
-                   made.blocks.rowOfThread ? made.inRows : nullptr, made.loops},
-                  made.taken);
+    holdRowValues(made);
     removeUnused(*made.kernel);
     result.state.tree = made.kernel;
     FusedKernel &fused = result.kernel;
@@ -82,7 +76,7 @@ private:
   /// Its accesses, each as row * pitch + offset.
   llvm::Expected<RowArray> rowArray(const KernelModel &model, const std::vector<const Access *> &accesses) {
     RowArray found;
-    const std::string index = axisName(made.blocks.rowOfThread ? "globalIdx" : "blockIdx", 0);
+    const std::string index = made.index();
     for (const Access *access : accesses) {
       auto refuse = [&](const char *why) {
         return notApplicable("elements of '{0}' {1} (line {2})", access->array, why, access->stmt->line);

@@ -8,13 +8,6 @@
 
 using namespace optiml;
 
-static std::optional<Poly> quotient(const Poly &p, const Poly &by) {
-  auto a = p.constant(), b = by.constant();
-  if (a && b)
-    return *b > 0 && *a % *b == 0 ? std::optional(Poly(*a / *b)) : std::nullopt;
-  return quotientOf(p, by);
-}
-
 /// Factors of the index in subscripts of global arrays that do not change during a launch.
 static std::vector<Poly> stridesOf(const KernelModel &model, const std::string &index) {
   std::vector<Poly> found;
@@ -56,9 +49,9 @@ std::vector<RowGuess> optiml::guessesOf(const Kernel &kernel) {
       Poly by = model.poly(e->args[1]);
       if (e->text == ">>")
         by = by.constant() && *by.constant() >= 0 && *by.constant() < 31 ? Poly(int64_t(1) << *by.constant()) : Poly();
-      if (by.terms.empty() || !(model.poly(e->args[0]) == Poly::atom(index)))
+      if (by.terms.empty() || by.constant().value_or(1) < 1 || !(model.poly(e->args[0]) == Poly::atom(index)))
         return;
-      auto rows = bound ? quotient(*bound, by) : std::nullopt;
+      auto rows = bound ? quotientOf(*bound, by) : std::nullopt;
       if (rows)
         add({rows, std::nullopt, 0, false}, by);
       else if (planText(model, by) && (!bound || planText(model, *bound)))
