@@ -196,7 +196,7 @@ static void keepWithRows(std::vector<FusionCandidate> &fusions, const std::set<u
 FusionsAhead::FusionsAhead(const SearchTask &task, Backend &backend, const Program &device) : stop(0, task.cancel()) {
   making = std::async(std::launch::async, [&task, &backend, &device, this] {
     Made made;
-    if (device.launches().empty() || task.isRecorded())
+    if (task.isRecorded() || (device.launches().size() < 2 && findLaunchLoops(device).empty()))
       return made;
     auto host = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
     if (!host) {
@@ -393,9 +393,9 @@ llvm::Expected<FuseTrial> Trial::runOverRows(const FuseTrial &plain) {
 FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows,
                               FusionsAhead &ahead, const Deadline &budget) {
   FuseTrials result;
-  if (device.launches().empty())
-    return result;
   FusionsAhead::Made &made = ahead.get();
+  if (!made.host && made.why.empty()) // there is nothing to fuse
+    return result;
   if (!made.host) {
     result.plain.notes.push_back("launches that follow one another stay apart: " + made.why);
     return result;

@@ -73,7 +73,8 @@ public:
   ~FusionsAhead();
 
   struct Made {
-    std::unique_ptr<Program> host; ///< the task's text in the host view; null: `why` it cannot be parsed
+    /// The task's text in the host view; null: `why` it cannot be parsed, or, with no reason, there is nothing to fuse.
+    std::unique_ptr<Program> host;
     std::string why;
     std::optional<FoundFusions> found;    ///< without a loss of threads; none: they were not looked for
     std::optional<FoundFusions> overRows; ///< and with one

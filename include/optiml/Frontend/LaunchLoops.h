@@ -27,7 +27,7 @@ struct LaunchLoop {
 };
 
 /// Every loop that has launches in its own body (those of inner loops belong to these), in the order of the file.
-/// `host` is a host view. Loops within templates and macros are left out.
+/// `host` is a host view; in a device view the same loops stand. Loops within templates and macros are left out.
 std::vector<LaunchLoop> findLaunchLoops(const Program &host);
 
 // Launches that stand one after the other in one block of the host's code, so that all but the last may be put off
