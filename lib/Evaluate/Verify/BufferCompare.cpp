@@ -186,8 +186,10 @@ static Difference exactDifference(const BufferReference &r, StringRef actual, ui
   return d;
 }
 
+// Rounding otherwise changes a number by less than this share of its magnitude.
+static constexpr double leastJump = 1e-3;
+
 void BufferReference::markIfRoundingDecides(StringRef other) {
-  constexpr double jump = 1e-3;
   if (bytes.size() != other.size())
     return;
   roundingDecides |= !element.isFloat16() && differBesideCells(bytes, other);
@@ -195,7 +197,19 @@ void BufferReference::markIfRoundingDecides(StringRef other) {
     if (c.bytes < 4)
       continue;
     const double now = cellValue(bytes, c.offset, c.bytes), then = cellValue(other, c.offset, c.bytes);
-    roundingDecides |= std::fabs(now - then) > jump * c.magnitude;
+    roundingDecides |= std::fabs(now - then) > leastJump * c.magnitude;
+  }
+}
+
+void BufferReference::markJumps(StringRef other) {
+  if (!synthetic || bytes.size() != other.size())
+    return;
+  for (const ShadowRecord &c : cells) {
+    if (c.bytes < 4)
+      continue;
+    const double now = cellValue(bytes, c.offset, c.bytes), then = cellValue(other, c.offset, c.bytes);
+    if (std::isfinite(now) != std::isfinite(then) || std::fabs(now - then) > leastJump * c.magnitude)
+      jumps.insert(c.offset);
   }
 }
 
@@ -337,10 +351,11 @@ std::optional<Difference> optiml::compareBuffer(const BufferReference &r, String
       if (c.bytes == 2 && firstWrong(r, actual, c.offset, position, rule) == position)
         continue;
       double own = numberIn(r.bytes, r, c), v = numberIn(actual, r, c), tolerance = 0;
-      bool good = std::isnan(own)     ? std::isnan(v) || r.synthetic || r.looseNaN
-                  : std::isinf(own)   ? v == own || (c.bytes != 2 && r.synthetic &&
-                                                     (c.bytes == 8 || !std::isfinite(v) || std::isfinite(c.value)))
-                  : isUndefined(r, c) ? true
+      bool good = r.jumps.count(c.offset) ? true
+                  : std::isnan(own)       ? std::isnan(v) || r.synthetic || r.looseNaN
+                  : std::isinf(own)       ? v == own || (c.bytes != 2 && r.synthetic &&
+                                                         (c.bytes == 8 || !std::isfinite(v) || std::isfinite(c.value)))
+                  : isUndefined(r, c)     ? true
                   : std::isnan(v) && r.sameTwins.count(c.offset)
                       ? true
                       : withinTolerance(c, own, v, r, rule, tolerance, error);

@@ -38,6 +38,8 @@ struct BufferReference {
   std::set<uint64_t> sameTwins;
   /// On made-up inputs: it is not compared, as markIfRoundingDecides found.
   bool roundingDecides = false;
+  /// On made-up inputs: cells, by offset, that are not compared, as markJumps found.
+  std::set<uint64_t> jumps;
   double slack = 1;                                    ///< what tolerances are multiplied by
   std::vector<std::pair<uint64_t, uint64_t>> unstable; ///< byte ranges that depend on the order of blocks
   /// `cells` are those of some blocks. The magnitude of the others, of the element's type, is taken from these: as many
@@ -58,6 +60,9 @@ struct BufferReference {
   /// or a number by more than a thousandth of its magnitude, such as the centre of points of which others are nearest
   /// now.
   void markIfRoundingDecides(llvm::StringRef otherRun);
+  /// The same where no integer changes: only those numbers, and what is finite in one run alone, such as a rounding
+  /// error or an exact zero, times infinity.
+  void markJumps(llvm::StringRef otherRun);
 };
 
 /// Computes the errors over the cells of several buffers, which then share them.

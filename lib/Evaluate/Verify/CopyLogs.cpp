@@ -94,9 +94,9 @@ void optiml::markWhereRoundingDecides(CopyLogFile &log, const CopyLogFile &other
   forEachPair(log, other, [&](BufferReference &mine, llvm::StringRef bytes) {
     changesIntegers |= !mine.element.isFloat16() && mine.differBesideCells(mine.bytes, bytes);
   });
-  if (!changesIntegers)
-    return;
-  forEachPair(log, other, [](BufferReference &mine, llvm::StringRef bytes) { mine.markIfRoundingDecides(bytes); });
+  forEachPair(log, other, [&](BufferReference &mine, llvm::StringRef bytes) {
+    changesIntegers ? mine.markIfRoundingDecides(bytes) : mine.markJumps(bytes);
+  });
 }
 
 /// The element type of a copied buffer: from its cells, or four-byte integers, where it is not said.

@@ -62,7 +62,7 @@ std::optional<TablePlace> optiml::tablePlace(const ExprRef &place, const std::st
     if (isVar(base, array)) {
       result.row = e->kind == ExprKind::Member ? intLit(0) : e->args[1]; // p->x
     } else if (e->kind == ExprKind::Subscript) {
-      if (!isArray(base->type) || !e->type.bytes)
+      if (!isArray(base->type) || !e->type.bytes || base->type.bytes <= e->type.bytes) // [1] may stand for any number
         return std::nullopt;
       result.inner.insert(result.inner.begin(), e->args[1]);
       result.extents.insert(result.extents.begin(), base->type.bytes / e->type.bytes);
@@ -112,6 +112,7 @@ public:
 
   llvm::Error write() {
     findColumns();
+    leaveOutLarge();
     if (llvm::Error e = check())
       return e;
     k = var(freshName(taken, "k"), Type::makeInt());
@@ -170,11 +171,24 @@ private:
     }
   }
 
-  llvm::Error check() const {
-    int64_t bytes = sharedBytes(kernel);
+  int64_t bytes() const {
+    int64_t all = sharedBytes(kernel);
     for (const Column &column : columns)
-      bytes += copies() * length(column) * column.type.bytes;
-    if (wanted.bins < 1 || wanted.copies < 0 || bytes > state.hints.maxSharedBytes)
+      all += bytesOf(column);
+    return all;
+  }
+  int64_t bytesOf(const Column &column) const { return copies() * length(column) * column.type.bytes; }
+
+  /// Of several, the largest have no table where there is no room for all.
+  void leaveOutLarge() {
+    while (columns.size() > 1 && bytes() > state.hints.maxSharedBytes)
+      columns.erase(std::max_element(columns.begin(), columns.end(), [&](const Column &a, const Column &b) {
+        return bytesOf(a) < bytesOf(b);
+      }));
+  }
+
+  llvm::Error check() const {
+    if (wanted.bins < 1 || wanted.copies < 0 || bytes() > state.hints.maxSharedBytes)
       return notApplicable("a table of {0} elements is too large", wanted.bins * copies());
     if (copies() > group.threads)
       return notApplicable("a block has fewer threads than there are tables");
@@ -248,27 +262,30 @@ private:
     return index->type.isSigned ? logicalAnd(binary(">=", index, intLit(0)), below) : below;
   }
 
-  /// An update becomes one of the table, where its element has a place there.
+  /// An update becomes one of the table, where there is one and its element has a place there.
   void move(const Update &u) {
     TablePlace place = *u.place;
-    const Column &column = *llvm::find_if(columns, [&](const Column &c) { return c.of.path == place.path; });
+    auto found = llvm::find_if(columns, [&](const Column &c) { return c.of.path == place.path; });
+    if (found == columns.end())
+      return;
+    const Column &column = *found;
     std::vector<StmtRef> stmts;
     ExprRef inside; // where the element has a place
-    auto settle = [&](ExprRef &index, int64_t end, const std::string &wish, const std::string &why) {
-      const bool alwaysInside = requireBelow(state, model, *u.access, index, end, why);
-      if (wanted.copies || !alwaysInside)
-        index = named(index, wish, stmts);
-      if (!alwaysInside)
-        inside = inside ? logicalAnd(inside, within(index, end)) : within(index, end);
-    };
     if (wanted.isWhole) {
       if (wanted.copies)
         place.row = named(place.row, "bin", stmts);
     } else {
-      settle(place.row, wanted.bins, "bin", "every element has a place in the table");
+      const bool alwaysInside =
+          requireBelow(state, model, *u.access, place.row, wanted.bins, "every element has a place in the table");
+      if (wanted.copies || !alwaysInside)
+        place.row = named(place.row, "bin", stmts);
+      if (!alwaysInside)
+        inside = within(place.row, wanted.bins);
     }
-    for (size_t i = 0; i < place.inner.size(); ++i)
-      settle(place.inner[i], place.extents[i], "within", "every element has a place in the table");
+    // An index of an array within a record stays in it ([expr.add]/4).
+    if (wanted.copies || inside)
+      for (ExprRef &index : place.inner)
+        index = named(index, "within", stmts);
     ExprRef entry = place.row;
     for (size_t i = 0; i < place.inner.size(); ++i)
       entry = add(mul(entry, intLit(place.extents[i])), place.inner[i]);

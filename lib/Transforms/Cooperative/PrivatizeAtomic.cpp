@@ -12,8 +12,9 @@
 // fewer of them meet at one element. A gap after each 32 elements keeps elements apart that are 32 or 64 away from each
 // other, as the same column of different rows is. The tables are added up at the end.
 //
-// Of an array of records every member that is updated has a table: `bins` counts the records. Pointers to a record or
-// a row that data choose (`float *row = sums + label[i] * 12`) are read as the array with an index.
+// Of an array of records every member that is updated has a table, but for the largest where there is no room for all:
+// `bins` counts the records. Pointers to a record or a row that data choose (`float *row = sums + label[i] * 12`) are
+// read as the array with an index.
 //
 // Example:
 //   if (i < n)                             unsigned counts_of_block[256] = 0, by all threads; __syncthreads();
@@ -66,8 +67,11 @@ constexpr int64_t mostBins = 4096;
 
 /// No table, and tables: first one for the elements that the array had when it was launched. A larger one may reach
 /// into what the kernel uses otherwise.
-static std::vector<Params> offers(const LaunchHints &hints, const std::string &array, int64_t elementBytes) {
+static std::vector<Params> offers(const LaunchHints &hints, const std::string &array, int64_t elementBytes,
+                                  bool isRecord) {
   std::vector<int64_t> bins = {256, 1024, 64, mostBins};
+  if (isRecord)
+    bins.push_back(1);
   if (auto reach = hints.reach.find(array); reach != hints.reach.end() && elementBytes > 0) {
     auto tooSmall = [&](int64_t n) { return n * elementBytes < reach->second; };
     std::stable_sort(bins.begin(), bins.end(), [&](int64_t a, int64_t b) {
@@ -95,17 +99,22 @@ public:
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<ActionTemplate> result;
     KernelModel model(*state.tree, state.pinnedBlock());
-    std::map<std::string, int64_t> arrays; // and the bytes of an element
+    struct Elements {
+      int64_t bytes;
+      bool areRecords;
+    };
+    std::map<std::string, Elements> arrays;
     for (const Access &access : model.accesses())
       if (access.atomic && access.space == Space::Global) {
         const std::string array = nameOf(model, access);
         const Param *param = model.param(array);
         const bool isKnown = param && param->type.pointee && param->type.pointee->bytes;
-        arrays.emplace(array, isKnown ? param->type.pointee->bytes : access.place->type.bytes);
+        const Type &type = isKnown ? *param->type.pointee : access.place->type;
+        arrays.emplace(array, Elements{type.bytes, type.cls == Type::Class::Record});
       }
-    for (const auto &[array, bytes] : arrays) {
+    for (const auto &[array, elements] : arrays) {
       ActionTemplate site{"privatize-atomic", state.rewrite.original + ":" + array, {}};
-      for (const Params &params : offers(state.hints, array, bytes)) {
+      for (const Params &params : offers(state.hints, array, elements.bytes, elements.areRecords)) {
         if (applies(state, ":" + array, params))
           site.values.push_back(params);
         if (params.empty() && !site.values.empty())
@@ -176,8 +185,7 @@ public:
     if (!first)
       return first.takeError();
     // Updates of elements behind the table take place where they did.
-    bool throughMembers = llvm::any_of(updates, [&](const Update &u) { return u.access->array != array; });
-    if (throughMembers || !updatedLast(*state.original, array))
+    if (!updatedLast(*state.original, array))
       for (const std::string &other : others)
         if (!updatedAlike(model, other, updates.front().fold, type))
           if (llvm::Error e = requireDisjoint(result, model, array, other, /*byType=*/true, *first))
@@ -272,7 +280,7 @@ private:
     walk(*original.body, [&](Stmt &s) { position[&s] = ++count; });
     unsigned first = UINT_MAX;
     for (const Access &access : model.accesses()) {
-      if (access.array != array)
+      if (nameOf(model, access) != array)
         continue;
       first = std::min(first, position[access.stmt]);
       for (const Stmt *s : access.path)
@@ -280,7 +288,7 @@ private:
           return false;
     }
     for (const Access &access : model.accesses())
-      if (access.array != array && access.space == Space::Global && position[access.stmt] > first)
+      if (nameOf(model, access) != array && access.space == Space::Global && position[access.stmt] > first)
         return false;
     return true;
   }

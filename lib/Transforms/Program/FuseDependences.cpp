@@ -213,6 +213,11 @@ llvm::Error optiml::requireNoVariables(const KernelModel &model, const PartOf &p
   return llvm::Error::success();
 }
 
+/// Two atomic updates by the same function, of which nobody uses the old value.
+static bool comeInAnyOrder(const Access &a, const Access &b) {
+  return a.atomic && b.atomic && a.op == b.op && isAtomicUpdate(*a.stmt) && isAtomicUpdate(*b.stmt);
+}
+
 llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
                                       const StrideLoops &strides, const std::vector<BroughtPart> &brought,
                                       ArrayPairs &disjoint, bool &flows) {
@@ -252,7 +257,7 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
         return notApplicable("threads share elements of '{0}' (lines {1} and {2})", a.array, a.stmt->line,
                              b.stmt->line);
     }
-    if (Meeting(model, strides, a, b).onlyInOneThread(state))
+    if (comeInAnyOrder(a, b) || Meeting(model, strides, a, b).onlyInOneThread(state))
       return llvm::Error::success();
     return notApplicable("one thread may need what another did to '{0}' (lines {1} and {2})", a.array, a.stmt->line,
                          b.stmt->line);

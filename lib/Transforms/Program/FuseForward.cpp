@@ -110,7 +110,7 @@ void Forwarder::forward(std::vector<StmtRef> &list, size_t at) {
       break;
     }
     Touch touch = touches(s, place);
-    if (touch.writes)
+    if (touch.writes || holdsKind(s, {StmtKind::Barrier})) // another thread of its kernel may have written it by then
       break;
     seen |= touch.reads;
     // What overwrites it may not be reached.

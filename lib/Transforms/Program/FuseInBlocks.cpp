@@ -105,7 +105,7 @@ private:
         if (llvm::Error e = parts.add(part))
           return e;
         Kernel &added = *parts.parts.back();
-        if (llvm::Error e = requireVisible(added, KernelModel(added)))
+        if (llvm::Error e = requireVisible(added, KernelModel(added), Meetings::None))
           return e;
         if (threadsMayMeet(*added.body, Kept::Order))
           return notApplicable("its threads may wait for each other");

@@ -31,11 +31,15 @@
 //    arguments are spelled alike are equal, and so are the bounds of guards that became one. Arrays of which one is
 //    written do not overlap. Otherwise the launches take place as they are.
 //
-// Refuses: calls that take pointers, and opaque statements; atomics on what the other kernel reads; barriers and shared
-// memory, but for blocks that have a row each (see "Over rows"). Elements that another thread may have written are
-// refused as well, as in a stencil after its input, or in a normalization after a reduction over all threads. It also
-// refuses kernels in different namespaces or from headers; launches in templates with several instantiations or in
-// macros, with default arguments, or under an `if`; and functions with labels.
+// Blocks may fold something in shared memory of their own: all threads of a block come to each barrier. Atomic updates
+// of two kernels by one function may meet, for their order does not matter.
+//
+// Refuses: calls that take pointers, and opaque statements; other atomics on what the other kernel reads or writes;
+// barriers that some threads may pass by, and dynamic shared memory, but for blocks that have a row each (see "Over
+// rows"). Elements that another thread may have written are refused as well, as in a stencil after its input, or in a
+// normalization after a reduction over all threads. It also refuses kernels in different namespaces or from headers;
+// launches in templates with several instantiations or in macros, with default arguments, or under an `if`; and
+// functions with labels.
 //
 //===----------------------------------------------------------------------===//
 #include "FuseParts.h"
@@ -79,7 +83,7 @@ public:
     space.name = freshName(taken, given.name);
     for (const std::shared_ptr<Kernel> &part : parts) {
       KernelModel model(*part);
-      if (llvm::Error e = requireVisible(*part, model)) // whose threads can be one thread
+      if (llvm::Error e = requireVisible(*part, model, Meetings::None)) // whose threads can be one thread
         return e;
       part->params = fused->params; // the rows' extents may be those of another part
       auto brought = bringToRows(*part, space, taken);
@@ -212,6 +216,63 @@ private:
     return rest ? logicalAnd(rest, condition->args[1]) : nullptr;
   }
 
+  static bool isLoneIf(const Stmt &s) { return s.kind == StmtKind::If && s.body.size() == 1; }
+
+  /// Loops of one kernel stay apart: what the second needs of the first is not looked at.
+  bool holdsOwn(const Stmt &last) {
+    return anyStmt(last, [&](const Stmt &t) {
+      auto part = partOf.find(&t);
+      return part != partOf.end() && part->second == current;
+    });
+  }
+
+  /// Whether joinWith would make one of them.
+  bool belongsTo(const Stmt &last, const Stmt &s) {
+    if (isLoneIf(last) && isLoneIf(s))
+      return sameGuard(last.expr, s.expr) || restBehind(last.expr, s.expr);
+    return sameLoop(last, s) && !holdsOwn(last);
+  }
+
+  /// Makes one of the last statement and `s`, which follows it and runs for the same elements; false: it does not.
+  bool joinWith(Stmt &last, Stmt &s) {
+    if (!belongsTo(last, s))
+      return false;
+    if (isLoop(s)) {
+      substitute(*s.body[0], {{s.init->text, var(last.init->text, s.init->type)}});
+      append(*last.body[0], s.body[0]->body);
+      return true;
+    }
+    const ExprRef rest = restBehind(last.expr, s.expr);
+    if (!rest) {
+      append(*last.body[0], s.body[0]->body);
+      return true;
+    }
+    StmtRef inner = ifStmt(rest, s.body[0]);
+    partOf[inner.get()] = current;
+    alive.push_back(inner);
+    append(*last.body[0], {inner});
+    return true;
+  }
+
+  /// The declaration at `at` stands between the last statement and one that is joined with it, and may stand before
+  /// both.
+  bool movesUp(const Stmt &into, const std::vector<StmtRef> &list, size_t at) {
+    if (into.body.empty())
+      return false;
+    const StmtRef &last = into.body.back();
+    size_t next = at;
+    for (; next < list.size() && list[next]->kind == StmtKind::Decl; ++next) {
+      const bool depends = list[next]->expr && anyNode(list[next]->expr, [](const ExprRef &e) {
+                             static const std::set<ExprKind> alone = {ExprKind::IntLit, ExprKind::FloatLit,
+                                                                      ExprKind::Unary, ExprKind::Cast};
+                             return !alone.count(e->kind) && !(e->kind == ExprKind::Call && e->pure);
+                           });
+      if (depends)
+        return false;
+    }
+    return next < list.size() && belongsTo(*last, *list[next]);
+  }
+
   /// Appends a part's statements to what is there.
   void append(Stmt &into, std::vector<StmtRef> list) {
     auto isPlain = [&](const StmtRef &s) { return plain.count(s.get()) != 0; };
@@ -237,29 +298,12 @@ private:
         }
         continue;
       }
-      StmtRef last = into.body.empty() ? nullptr : into.body.back();
-      auto loneIf = [](const StmtRef &x) { return x && x->kind == StmtKind::If && x->body.size() == 1; };
-      if (loneIf(last) && loneIf(s) && sameGuard(last->expr, s->expr)) {
-        append(*last->body[0], s->body[0]->body);
+      if (s->kind == StmtKind::Decl && movesUp(into, list, i)) {
+        into.body.insert(into.body.end() - 1, s);
         continue;
       }
-      if (ExprRef rest = loneIf(last) && loneIf(s) ? restBehind(last->expr, s->expr) : nullptr) {
-        StmtRef inner = ifStmt(rest, s->body[0]);
-        partOf[inner.get()] = current;
-        alive.push_back(inner);
-        append(*last->body[0], {inner});
+      if (!into.body.empty() && joinWith(*into.body.back(), *s))
         continue;
-      }
-      // Loops of one kernel stay apart: what the second needs of the first is not looked at.
-      bool own = last && anyStmt(*last, [&](const Stmt &t) {
-                   auto part = partOf.find(&t);
-                   return part != partOf.end() && part->second == current;
-                 });
-      if (last && !own && sameLoop(*last, *s)) {
-        substitute(*s->body[0], {{s->init->text, var(last->init->text, s->init->type)}});
-        append(*last->body[0], s->body[0]->body);
-        continue;
-      }
       into.body.push_back(s);
     }
   }
@@ -268,10 +312,11 @@ private:
   llvm::Error join(unsigned index) {
     current = index;
     const std::shared_ptr<Kernel> &part = parts[index];
+    if (llvm::Error e =
+            requireVisible(*part, KernelModel(*part), howBrought.empty() ? Meetings::OfAll : Meetings::None))
+      return e;
     hideStrides(*part, strides);
     KernelModel model(*part);
-    if (llvm::Error e = requireVisible(*part, model))
-      return e;
     walk(*part->body, [&](Stmt &s) {
       partOf[&s] = index;
       if (s.kind != StmtKind::Decl || !s.dims.empty() || !s.expr || s.type.isPointer() ||

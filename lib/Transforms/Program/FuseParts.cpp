@@ -2,6 +2,7 @@
 #include "FuseParts.h"
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/Jumps.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -15,18 +16,49 @@ std::set<std::string> optiml::declaredIn(const Kernel &kernel) {
   return result;
 }
 
-llvm::Error optiml::requireVisible(const Kernel &kernel, const KernelModel &model) {
+/// A barrier that some of a block's threads may pass by; its line, or nothing.
+static std::optional<unsigned> unsharedBarrier(const Stmt &s, const KernelModel &model, bool isShared = true) {
+  if (s.kind == StmtKind::Barrier)
+    return isShared ? std::nullopt : std::optional(s.line);
+  const bool isConditional = s.kind == StmtKind::If || isLoop(s);
+  if (isConditional) {
+    isShared &= !s.expr || !(model.varies(s.expr) & AnyThread);
+    // A thread may leave before the others do.
+    isShared &= !isLoop(s) || !holdsKind(*s.body[0], {StmtKind::Break, StmtKind::Continue, StmtKind::Return});
+  }
+  for (const StmtRef &child : s.body)
+    if (auto line = unsharedBarrier(*child, model, isShared))
+      return line;
+  return std::nullopt;
+}
+
+/// What other threads wait for, or may: barriers aside, and what only exchanges values within a warp.
+static bool mayWaitOtherwise(const Kernel &kernel) {
+  const std::shared_ptr<Kernel> rest = kernel.clone();
+  forEachList(*rest->body, [](std::vector<StmtRef> &list) {
+    std::erase_if(list, [](const StmtRef &s) { return s->kind == StmtKind::Barrier; });
+  });
+  rewriteExprs(*rest->body, [](const ExprRef &e) -> ExprRef {
+    return e->kind == ExprKind::Call && onlyExchangesRegisters(*e) ? intLit(0) : nullptr;
+  });
+  return hasBarrier(*rest->body);
+}
+
+llvm::Error optiml::requireVisible(const Kernel &kernel, const KernelModel &model, Meetings meetings) {
   for (const Param &param : kernel.params)
     if (param.type.isPointer() && (!param.type.pointee || param.type.pointee->isVolatile))
       return notApplicable("'{0}' points to volatile memory", param.name);
-  if (hasBarrier(*kernel.body))
+  const bool mayMeet = meetings == Meetings::OfAll;
+  if (mayMeet ? mayWaitOtherwise(kernel) : hasBarrier(*kernel.body))
     return notApplicable("its threads wait for each other");
-  if (unsigned line = model.unknownEffectLine())
+  if (auto line = unsharedBarrier(*kernel.body, model))
+    return notApplicable("not all threads of a block may meet at line {0}", *line);
+  if (unsigned line = mayMeet ? model.unknownMemoryLine() : model.unknownEffectLine())
     return notApplicable("it may write memory in ways that are not understood (line {0})", line);
   std::optional<unsigned> hidden;
   auto hide = [&](unsigned line) { hidden = hidden.value_or(line); };
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind == StmtKind::Opaque || s.isShared)
+    if (s.kind == StmtKind::Opaque || (s.isShared && (!mayMeet || s.isExtern)))
       hide(s.line);
   });
   walkExprs(*kernel.body, [&](const ExprRef &e) {

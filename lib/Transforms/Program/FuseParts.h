@@ -9,8 +9,11 @@ namespace optiml {
 /// Parameters and locals.
 std::set<std::string> declaredIn(const Kernel &kernel);
 
-/// Refuses memory that is accessed in other ways than by subscripts, and meetings of threads.
-llvm::Error requireVisible(const Kernel &kernel, const KernelModel &model);
+/// Where threads of a kernel may meet: nowhere, or at barriers that all threads of a block come to, and within warps.
+enum class Meetings { None, OfAll };
+
+/// Refuses memory that is accessed in other ways than by subscripts, and other meetings of threads.
+llvm::Error requireVisible(const Kernel &kernel, const KernelModel &model, Meetings meetings);
 
 /// The kernels that are to become one. No two declare the same name, and those that are given the same argument have
 /// one parameter for it.

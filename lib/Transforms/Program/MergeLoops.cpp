@@ -38,10 +38,10 @@ bool namesAny(Stmt &s, const std::set<std::string> &assigned, const KernelModel 
          anyStmt(s, [&](const Stmt &t) { return llvm::any_of(t.names, named); });
 }
 
-/// Leaves the loop or an iteration of it, or is not understood.
+/// Leaves the loop or an iteration of it, lets threads meet, or is not understood.
 bool hasExits(Stmt &loop) {
-  return holdsKind(*loop.body[0],
-                   {StmtKind::Break, StmtKind::Continue, StmtKind::Return, StmtKind::Opaque, StmtKind::Barrier});
+  return holdsKind(*loop.body[0], {StmtKind::Break, StmtKind::Continue, StmtKind::Return, StmtKind::Opaque}) ||
+         hasBarrier(loop);
 }
 
 /// sqrtf(x), and what INFINITY stands for.
@@ -129,7 +129,7 @@ bool LoopMerger::mergeNext(Stmt &list, size_t at) {
   if (!counted || strides.count(counted->var))
     return false;
   const KernelModel model(kernel);
-  if (model.unknownEffectLine() || hasExits(*first) || !model.stable(counted->upper) || !model.stable(counted->lower))
+  if (model.unknownMemoryLine() || hasExits(*first) || !model.stable(counted->upper) || !model.stable(counted->lower))
     return false;
   size_t next = at + 1;
   std::vector<StmtRef> before, after;

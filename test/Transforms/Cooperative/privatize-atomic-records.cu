@@ -71,11 +71,14 @@ __global__ void chosen(const float *x, const int *which, int n, Moments *m) {
     atomicAdd(&m->second[which[i]][0], x[i]);
 }
 
+// It reads the record once it has updated it.
 // READ: m and m->second lie in one array
 __global__ void read(const float *x, int n, Moments *m) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n)
-    atomicAdd(&m->first[0], x[i] * m->second[0][0]);
+  if (i >= n)
+    return;
+  atomicAdd(&m->first[0], x[i]);
+  atomicAdd(&m->first[1], x[i] * m->second[0][0]);
 }
 
 int main(int argc, char **argv) {

@@ -134,7 +134,7 @@ __global__ void prefixes(const float *x, float *y, int cols) {
   if (threadIdx.x < cols)
     y[blockIdx.x * cols + threadIdx.x] = a[threadIdx.x];
 }
-// NOTES: the launch is not fused with what stands before it: its threads wait for each other
+// NOTES: the launch is not fused with what stands before it: one thread may need what another did to 'x'
 
 int rows, cols, n;
 float *x, *y, *e, *weight, *mean, *scale, *most, *total;

@@ -73,9 +73,9 @@ struct State {
     turned<<<1, 128>>>(x, y, n);
     // CHECK-DAG: note: line [[#@LINE+1]]: the launch is not fused with what stands before it: one thread may need what another did to 'y'
     gather<<<1, 128>>>(y, index, x, n);
-    // CHECK-DAG: note: line [[#@LINE+1]]: the launch is not fused with what stands before it: its threads wait for each other
+    // CHECK-DAG: note: line [[#@LINE+1]]: the launch is not fused with what stands before it: one thread may need what another did to 'x'
     blockSum<<<1, 128>>>(x, y);
-    // CHECK-DAG: note: line [[#@LINE+1]]: the launch is not fused with what stands before it: its threads wait for each other
+    // CHECK-DAG: note: line [[#@LINE+1]]: the launch is not fused with what stands before it: one thread may need what another did to 'sums'
     scale<<<1, 128>>>(y, 2.f, n);
     // CHECK-DAG: note: line [[#@LINE+1]]: the launch is not fused with what stands before it: 'x' points to volatile memory
     flagged<<<1, 128>>>(y, n);
