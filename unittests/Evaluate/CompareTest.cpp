@@ -83,6 +83,31 @@ TEST(Compare, OfExtremeMagnitudesOnlyWhatIsLostCounts) {
   EXPECT_FALSE(same(r, {8e-25f, 7e30f}));
 }
 
+TEST(Compare, WhatRoundingOtherwiseTakesFarAwayIsNotCompared) {
+  BufferReference r = floats({0, 1, 2, INFINITY}, {0, 1, 2, INFINITY}, {1, 1, 1e3, INFINITY});
+  const std::string rounded = bytesOf<float>({INFINITY, 1.002f, 2.5f, 3});
+  r.markJumps(rounded);
+  EXPECT_FALSE(same(r, {7, 1, 2, INFINITY})) << "on the program's own input";
+  r.synthetic = true;
+  r.markJumps(rounded);
+  EXPECT_TRUE(same(r, {7, NAN, 2, 5}));
+  EXPECT_FALSE(same(r, {0, 1, 2.5f, INFINITY}))
+      << "its terms are large, and it changed by less than a thousandth of them";
+}
+
+// A rounding error in place of an exact zero, times infinity.
+TEST(Compare, WhatIsTheSameInDoublePrecisionMayBeInfiniteOnMaskedInputs) {
+  BufferReference r = floats({0, 1}, {0, 1}, {1, 1});
+  r.synthetic = true;
+  r.sameTwins = {0};
+  EXPECT_TRUE(same(r, {NAN, 1}));
+  EXPECT_FALSE(same(r, {INFINITY, 1}));
+  r.masked = true;
+  EXPECT_TRUE(same(r, {INFINITY, 1}));
+  EXPECT_FALSE(same(r, {0.5f, 1}));
+  EXPECT_FALSE(same(r, {0, INFINITY}));
+}
+
 TEST(Compare, CellsThatWereNotRecomputedCountWithTheMagnitudeOfOthers) {
   BufferReference r;
   r.element = {ElementKind::Float, 4, false};

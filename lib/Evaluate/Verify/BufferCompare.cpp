@@ -356,7 +356,7 @@ std::optional<Difference> optiml::compareBuffer(const BufferReference &r, String
                   : std::isinf(own)       ? v == own || (c.bytes != 2 && r.synthetic &&
                                                          (c.bytes == 8 || !std::isfinite(v) || std::isfinite(c.value)))
                   : isUndefined(r, c)     ? true
-                  : std::isnan(v) && r.sameTwins.count(c.offset)
+                  : (std::isnan(v) || (r.masked && std::isinf(v))) && r.sameTwins.count(c.offset)
                       ? true
                       : withinTolerance(c, own, v, r, rule, tolerance, error);
       if (good)

@@ -33,8 +33,10 @@ struct BufferReference {
   /// The inputs are of extreme magnitudes, where the same operations in another order may have a denormal number on the
   /// way, and lose its digits or all of it: what counts is NaN, an infinity, another sign, or twice as much.
   bool extreme = false;
-  /// On made-up inputs: cells, by offset, where a version may have NaN, since it has the same number in double
-  /// precision with zero times infinity as zero.
+  /// The inputs hold infinities: times one, a rounding error beside an exact zero is infinite.
+  bool masked = false;
+  /// On made-up inputs: cells, by offset, where a version may have NaN (on masked ones, or an infinity), since it has
+  /// the same number in double precision with zero times infinity as zero.
   std::set<uint64_t> sameTwins;
   /// On made-up inputs: it is not compared, as markIfRoundingDecides found.
   bool roundingDecides = false;

@@ -285,6 +285,7 @@ llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::str
       copy.content.synthetic = input.fresh && !hasNaN;
       copy.content.looseNaN = hasNaN && !original->coverage.testsNaN;
       copy.content.extreme = input.host == FloatRange::Extreme;
+      copy.content.masked = input.host == FloatRange::Masked;
     }
   constexpr double isLong = 0.5; // seconds
   bool once = input.fresh || (!input.given && original->process.cpuSeconds > isLong);

@@ -31,7 +31,7 @@
 // Legal: the kernel uses x through its global index, does not synchronize, and reads nothing volatile. All threads of a
 // group then compute the same outside the shared loops. A counted loop is shared out when
 //  - it folds values into scalars only as sums, products, extremes (`fmaxf`, `max`, `if (x > m) m = x`) or bits, and
-//    uses each scalar for nothing else;
+//    uses each scalar for nothing else; or into elements of private arrays, which groups within a warp combine;
 //  - its iterations write different elements, of arrays that overlap nothing else the loop accesses (a condition);
 //  - nothing leaves it early.
 //
@@ -44,6 +44,7 @@
 // With `each`, it refuses whatever needs shared memory.
 //
 //===----------------------------------------------------------------------===//
+#include "ArrayFolds.h"
 #include "CarriedValues.h"
 #include "JointUpdates.h"
 #include "LocalLists.h"
@@ -384,17 +385,22 @@ private:
     for (const SortedFold &fold : folds)
       for (const std::string &array : fold.arrays())
         sorted.insert(array);
-    auto reductions = findReductions(*s, state.hints.strictFloat, sorted, again.loops.count(s.get()) != 0);
+    Arrays explained = sorted;
+    const std::vector<ArrayFold> arrayFolds = findArrayFolds(kernel, s, state.hints.strictFloat);
+    for (const ArrayFold &fold : arrayFolds)
+      explained.insert(fold.array);
+    if (!arrayFolds.empty() && !group.isWithinWarp())
+      return notApplicable("line {0}: sums in arrays are combined within a warp", s->line);
+    auto reductions = findReductions(*s, state.hints.strictFloat, explained, again.loops.count(s.get()) != 0);
     std::optional<RunningSum> scan;
     if (!reductions) {
       auto found = findRunningSum(*s, *counted, state.hints.strictFloat);
-      if (!found) {
+      if (!found || !arrayFolds.empty()) {
         llvm::consumeError(found.takeError());
         return reductions.takeError();
       }
       llvm::consumeError(reductions.takeError());
       scan = std::move(*found);
-      Arrays explained = sorted;
       explained.insert(scan->folded.variable);
       reductions = findReductions(*s, state.hints.strictFloat, explained);
       if (!reductions)
@@ -421,7 +427,7 @@ private:
       }
       sizes.push_back(*size);
     }
-    if (llvm::Error e = independent(*s, *counted, sorted)) {
+    if (llvm::Error e = independent(*s, *counted, explained)) {
       state = saved;
       return e;
     }
@@ -434,7 +440,7 @@ private:
       return notApplicable("line {0}: the loop's bounds may change in it", s->line);
     }
 
-    if (scan || !folds.empty() || !writes.empty() || !readsSorted(*s).empty() ||
+    if (scan || !folds.empty() || !arrayFolds.empty() || !writes.empty() || !readsSorted(*s).empty() ||
         !llvm::all_of(*reductions, isUnordered))
       nest.clear();
     if (llvm::Error e = tooShort()) {
@@ -461,6 +467,9 @@ private:
         out.push_back(ifStmt(binary("!=", thread, intLit(0), Type::makeBool()), block(std::move(body))));
     };
     byOthers(resets);
+    std::vector<StmtRef> ofArrays;
+    for (const ArrayFold &fold : arrayFolds)
+      foldIntoOwn(fold, *s, combiner, taken, out, ofArrays);
     if (scan) {
       std::vector<StmtRef> statements = scanByGroup(*scan, *counted, group, items, taken);
       out.insert(out.end(), statements.begin(), statements.end());
@@ -478,6 +487,7 @@ private:
       out.push_back(s);
     }
     byOthers(restores);
+    out.insert(out.end(), ofArrays.begin(), ofArrays.end());
     for (const Reduction &r : *reductions) {
       std::vector<StmtRef> combination = combiner.combine(r);
       out.insert(out.end(), combination.begin(), combination.end());

@@ -1,4 +1,4 @@
-//===- WindowSums.cpp - integers that are added over a window -------------===//
+//===- WindowSums.cpp - numbers that are added over a window --------------===//
 #include "WindowSums.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/PolyTrees.h"
@@ -44,6 +44,15 @@ std::vector<StmtRef> WindowSums::Ends::setAnew() const { return {set(first, from
 
 std::vector<StmtRef> WindowSums::Ends::moved() const {
   return {set(first, from), ifStmt(lessThan(end, to), block({set(end, to)}))};
+}
+
+std::optional<int64_t> WindowSums::width() const {
+  std::optional<int64_t> least;
+  for (const Poly &end : model.boundsOf(counted.upper, /*fromBelow=*/false))
+    for (const Poly &begin : model.boundsOf(counted.lower, /*fromBelow=*/true))
+      if (auto trips = (end - begin).constant(); trips && (!least || *trips < *least))
+        least = *trips;
+  return least;
 }
 
 bool WindowSums::follows(const ExprRef &e) const {
@@ -161,13 +170,15 @@ llvm::Error WindowSums::findSums() {
     const ExprRef &v = s.expr->args[0];
     bool adds = (s.expr->kind == ExprKind::Assign && (s.expr->text == "+=" || s.expr->text == "-=")) ||
                 s.expr->kind == ExprKind::IncDec;
-    bool isNumber = v->type.cls == Type::Class::Int && !v->type.isVolatile && v->type.bytes >= 4 &&
-                    (s.expr->kind == ExprKind::IncDec || s.expr->args[1]->type.isInt());
+    const Type *value = s.expr->kind == ExprKind::IncDec ? nullptr : &s.expr->args[1]->type;
+    const bool isInteger = v->type.cls == Type::Class::Int && (!value || value->isInt());
+    const bool isFloat = takesFloats && v->type.isFloat() && (!value || value->isInt() || value->isFloat());
+    const bool isNumber = (isInteger || isFloat) && !v->type.isVolatile && v->type.bytes >= 4;
     good &= adds && isNumber;
     ++explained[v->text];
     if (good && llvm::none_of(sums, [&](const Sum &sum) { return sum.name == v->text; })) {
       Type type = v->type.unqualified();
-      Type slid = type.bytes == 8 ? Type::makeLong() : Type::makeUnsigned();
+      Type slid = type.isFloat() ? type : type.bytes == 8 ? Type::makeLong() : Type::makeUnsigned();
       sums.push_back({v->text, type, var(freshName(taken, v->text + "_of_window"), slid)});
     }
   });
@@ -180,7 +191,8 @@ llvm::Error WindowSums::findSums() {
   for (const auto &[name, count] : explained)
     good &= mentioned[name] == count;
   if (!good || sums.empty())
-    return notApplicable("the loop does more than to add integers (line {0})", loop.line);
+    return notApplicable("the loop does more than to add {0} (line {1})", takesFloats ? "numbers" : "integers",
+                         loop.line);
   return llvm::Error::success();
 }
 
@@ -195,7 +207,8 @@ StmtRef WindowSums::part(bool enters, const ExprRef &from, const ExprRef &to) {
         bool counts = s.expr->kind == ExprKind::IncDec;
         bool plus = (s.expr->text.find('+') != std::string::npos) == enters;
         ExprRef value = counts ? intLit(1) : s.expr->args[1];
-        s.expr = assign(plus ? "+=" : "-=", sum.slid, counts ? value : castTo(sum.slid->type, value));
+        const bool isOwn = counts || sum.type.isFloat();
+        s.expr = assign(plus ? "+=" : "-=", sum.slid, isOwn ? value : castTo(sum.slid->type, value));
         return;
       }
   });

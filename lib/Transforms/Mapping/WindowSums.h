@@ -1,4 +1,4 @@
-//===- WindowSums.h - integers that are added over a window -----*- C++ -*-===//
+//===- WindowSums.h - numbers that are added over a window ------*- C++ -*-===//
 #ifndef OPTIML_LIB_TRANSFORMS_MAPPING_WINDOWSUMS_H
 #define OPTIML_LIB_TRANSFORMS_MAPPING_WINDOWSUMS_H
 
@@ -11,18 +11,19 @@
 
 namespace optiml {
 
-/// A loop that only adds integers, over a window that moves with an output's index along one axis: what an iteration
+/// A loop that only adds numbers, over a window that moves with an output's index along one axis: what an iteration
 /// adds depends on its counter and on other axes.
 class WindowSums {
 public:
   struct Sum {
     std::string name;
     Type type;
-    ExprRef slid; ///< in the window, of an unsigned type
+    ExprRef slid; ///< in the window; of an unsigned type, or of the sum's own, which is floating-point
   };
   /// Of a kernel in terms of global indices. New names are made from `taken`.
   WindowSums(KernelState &state, Kernel &kernel, const KernelModel &model, Stmt &loop, unsigned axis,
              std::set<std::string> &taken);
+  bool takesFloats = false; ///< sums of floating-point numbers are found, too
   /// Fills in what follows, and changes a counter that is relative to the output into an absolute one. What the kernel
   /// writes does not overlap what the loop reads (a condition in the state). NotApplicable says why it is no such loop.
   llvm::Error find();
@@ -40,6 +41,8 @@ public:
     std::vector<StmtRef> moved() const;        ///< this one is the one before the next
   };
   Ends ends() const;
+  /// The most iterations that a window has, where that is a constant.
+  std::optional<int64_t> width() const;
 
   Stmt &loop;
   CountedLoop counted; ///< its counter is absolute

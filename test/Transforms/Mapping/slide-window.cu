@@ -15,9 +15,9 @@
 // SHAPE: the block shape is not fixed yet
 // ALONG: what an iteration adds depends on the output
 // INNER: the loop stands in another one
-// ROUNDS: the loop does more than to add integers
+// ROUNDS: the loop is not known to have 2 to 64 iterations
 // WEIGHTED: what an iteration adds depends on the output
-// WATCHED: the loop does more than to add integers
+// WATCHED: the loop does more than to add numbers
 // SITES: slide-window[box/j]
 // SITES-NOT: slide-window[box/j/i]
 #include <algorithm>
