@@ -1,4 +1,5 @@
 //===- PtxasTest.cpp - what ptxas says ------------------------------------===//
+#include "optiml/Evaluate/Predict/Compile.h"
 #include "optiml/Evaluate/Predict/Ptxas.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
@@ -96,4 +97,18 @@ TEST(Ptxas, CompilesWithNvcc) {
   auto missing = compileCubin(request);
   ASSERT_FALSE(bool(missing));
   EXPECT_NE(llvm::toString(missing.takeError()).find("/nonexistent/nvcc"), std::string::npos);
+}
+
+// As NVRTC, nvcc and Clang name kernels in namespaces, with and without a name, and instantiations.
+TEST(Ptxas, FindsKernelsByPlainName) {
+  CompiledText text;
+  for (const char *symbol :
+       {"_ZN42_GLOBAL__N__00000000_5_dt_cu_c7b46af4_328313radial_optimlEPKNS_4AtomEPKiS4_Pf", "_ZN2ns5scaleEPfi",
+        "_Z5blendIfEvPKT_", "plain"})
+    text.ptxas[symbol] = {};
+  EXPECT_EQ(text.symbolOf("radial_optiml").find("_ZN42"), 0u);
+  EXPECT_EQ(text.symbolOf("scale"), "_ZN2ns5scaleEPfi");
+  EXPECT_EQ(text.symbolOf("_Z5blendIfEvPKT_"), "_Z5blendIfEvPKT_");
+  EXPECT_EQ(text.symbolOf("plain"), "plain");
+  EXPECT_EQ(text.symbolOf("radial"), "");
 }

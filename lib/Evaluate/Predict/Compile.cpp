@@ -24,12 +24,9 @@ std::string CompiledText::symbolOf(const std::string &kernel) const {
     if (llvm::StringRef(kernel).starts_with("_Z") && llvm::demangle(symbol) == llvm::demangle(kernel))
       return symbol;
   // By plain name: the part of the demangled name before the parameters, without its scope.
-  for (const auto &[symbol, resources] : ptxas) {
-    std::string name = llvm::demangle(symbol);
-    name = name.substr(0, name.find('('));
-    if (unqualified(name) == kernel)
+  for (const auto &[symbol, resources] : ptxas)
+    if (unqualified(titleOf(llvm::demangle(symbol))) == kernel)
       return symbol;
-  }
   return "";
 }
 

@@ -32,7 +32,8 @@
 // group then compute the same outside the shared loops. A counted loop is shared out when
 //  - it folds values into scalars only as sums, products, extremes (`fmaxf`, `max`, `if (x > m) m = x`) or bits, and
 //    uses each scalar for nothing else; or into elements of private arrays, which groups within a warp combine;
-//  - its iterations write different elements, of arrays that overlap nothing else the loop accesses (a condition);
+//  - its iterations write different elements, of arrays that overlap nothing else the loop accesses (a condition), or
+//    of private arrays: those of which each loop's iteration i accesses element i alone, one for each thread;
 //  - nothing leaves it early.
 //
 // The first thread writes what is written elsewhere, and barriers stand where accesses on both sides may meet.
@@ -49,6 +50,7 @@
 #include "JointUpdates.h"
 #include "LocalLists.h"
 #include "Matches.h"
+#include "OwnElements.h"
 #include "OwnState.h"
 #include "RunAgain.h"
 #include "RunningSum.h"
@@ -83,11 +85,13 @@ public:
   Sharing(KernelState &state, Kernel &kernel, const KernelModel &model, ThreadGroup group, bool filters,
           int64_t entries, int64_t items, std::set<const Stmt *> forOneThread, RunsAgain again)
       : state(state), kernel(kernel), model(model), group(group), filters(filters), entries(entries), items(items),
-        forOneThread(std::move(forOneThread)), again(std::move(again)), taken(allNames(kernel)),
-        combiner(group, taken) {}
+        forOneThread(std::move(forOneThread)), again(std::move(again)), taken(allNames(kernel)), combiner(group, taken),
+        own(kernel, group.threads, state.hints.strictFloat) {}
 
   llvm::Error run() {
     if (llvm::Error e = list(*kernel.body))
+      return e;
+    if (llvm::Error e = own.rewrite())
       return e;
     if (distributed && entries && done.empty())
       return notApplicable("it keeps no sorted array whose entries could be bounded");
@@ -389,6 +393,7 @@ private:
     const std::vector<ArrayFold> arrayFolds = findArrayFolds(kernel, s, state.hints.strictFloat);
     for (const ArrayFold &fold : arrayFolds)
       explained.insert(fold.array);
+    explained.merge(own.in(*s));
     if (!arrayFolds.empty() && !group.isWithinWarp())
       return notApplicable("line {0}: sums in arrays are combined within a warp", s->line);
     auto reductions = findReductions(*s, state.hints.strictFloat, explained, again.loops.count(s.get()) != 0);
@@ -440,8 +445,8 @@ private:
       return notApplicable("line {0}: the loop's bounds may change in it", s->line);
     }
 
-    if (scan || !folds.empty() || !arrayFolds.empty() || !writes.empty() || !readsSorted(*s).empty() ||
-        !llvm::all_of(*reductions, isUnordered))
+    if (scan || !folds.empty() || !arrayFolds.empty() || !own.in(*s).empty() || !writes.empty() ||
+        !readsSorted(*s).empty() || !llvm::all_of(*reductions, isUnordered))
       nest.clear();
     if (llvm::Error e = tooShort()) {
       state = saved;
@@ -510,6 +515,7 @@ private:
       done.push_back({folds[i], std::move(merger)});
     }
     combined |= !reductions->empty() || !folds.empty();
+    own.share(*s);
     ++distributed;
     return llvm::Error::success();
   }
@@ -664,6 +670,7 @@ private:
   std::set<std::string> taken;
   std::set<std::string> narrowed; ///< counters that became locals beside wider ones
   Combiner combiner;
+  OwnElements own;
   std::vector<std::pair<SortedFold, SortedCombiner>> done; ///< sorted arrays of loops that were shared out
   std::vector<StmtRef> retired;                            ///< the model still knows them
   Pending pending;

@@ -1,9 +1,13 @@
 // Sums, products and extremes in private arrays, at places that data choose: threads have an array each, and combine
-// them.
+// them. An array with an element for each thread becomes a variable.
 // RUN: %plan --passes='distribute-loop[features]{threads=32,rows=4}' %s | %check=FEATURES
 // RUN: %plan --passes='distribute-loop[features]{threads=32,rows=4};select-elements[features:g_of_thread]' %s | %check=SELECT
 // RUN: %plan --passes='distribute-loop[extremes]{threads=8,rows=16}' %s | %check=EXTREMES
-// RUN: optiml-opt --emit --passes='distribute-loop[features]{threads=32,rows=4};select-elements[features:g_of_thread];distribute-loop[extremes]{threads=8,rows=16};distribute-loop[normal]{threads=16,rows=8}' %s > %t.cu
+// RUN: %plan --passes='distribute-loop[states]{threads=8,rows=16}' %s | %check=STATES
+// RUN: %refused --passes='distribute-loop[states]{threads=16,rows=8}' %s 2>&1 | %check=OTHERS
+// RUN: %refused --passes='distribute-loop[shifted]{threads=8,rows=16}' %s 2>&1 | %check=SHIFTED
+// RUN: %refused --passes='distribute-loop[partly]{threads=8,rows=16}' %s 2>&1 | %check=PARTLY
+// RUN: optiml-opt --emit --passes='distribute-loop[states]{threads=8,rows=16};distribute-loop[features]{threads=32,rows=4};select-elements[features:g_of_thread];distribute-loop[extremes]{threads=8,rows=16};distribute-loop[normal]{threads=16,rows=8}' %s > %t.cu
 // RUN: %refused --passes='distribute-loop[features]{threads=128}' %s 2>&1 | %check=BLOCK
 // RUN: %refused --fp=strict --passes='distribute-loop[features]{threads=32,rows=4}' %s 2>&1 | %check=STRICT
 // RUN: %refused --passes='distribute-loop[seen]{threads=32,rows=4}' %s 2>&1 | %check=SEEN
@@ -87,6 +91,71 @@ __global__ void normal(const float *w, float *out, int rows, int cols) {
   out[row] = float((m[0][0] * m[1][2] - m[0][1] * m[0][2]) / (m[0][0] * m[1][1] - m[0][1] * m[0][1]));
 }
 
+// Each thread of eight has one of the states. The steps follow one another.
+// STATES: float h;
+// STATES: for (int s = threadIdx.x; s < 8; s += 8) {
+// STATES-NEXT: h = s * 0.25f;
+// STATES: for (int j = 0; j < cols; ++j) {
+// STATES: h = h * (1.0f - decay) + w[row * cols + j];
+// STATES-NEXT: y += h;
+// STATES: y += __shfl_xor_sync(
+// STATES: last[row * 8 + s] = h;
+// OTHERS: iterations share the array 'h'
+__global__ void states(const float *w, float *out, float *last, int rows, int cols) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows)
+    return;
+  float h[8];
+  for (int s = 0; s < 8; s++)
+    h[s] = s * 0.25f;
+  for (int j = 0; j < cols; ++j) {
+    float y = 0;
+    for (int s = 0; s < 8; s++) {
+      float decay = 1.0f / (2 + s);
+      h[s] = h[s] * (1.0f - decay) + w[row * cols + j];
+      y += h[s];
+    }
+    out[row * cols + j] = y / (1 + y * y);
+  }
+  for (int s = 0; s < 8; s++)
+    last[row * 8 + s] = h[s];
+}
+
+// A neighbour's element is another thread's.
+// SHIFTED: iterations share the array 'h'
+__global__ void shifted(const float *w, float *out, int rows, int cols) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows)
+    return;
+  float h[8];
+  for (int s = 0; s < 8; s++)
+    h[s] = s;
+  for (int j = 0; j < cols; ++j) {
+    float y = 0;
+    for (int s = 0; s < 8; s++) {
+      h[s] = h[(s + 1) % 8] * 0.5f + w[row * cols + j];
+      y += h[s];
+    }
+    out[row * cols + j] = y;
+  }
+}
+
+// PARTLY: only some loops over the array 'h' can be shared out
+__global__ void partly(const float *w, float *out, int rows, int cols) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows)
+    return;
+  float h[8], before = 0;
+  for (int s = 0; s < 8; s++)
+    h[s] = s;
+  for (int j = 0; j < cols; ++j)
+    for (int s = 0; s < 8; s++) {
+      before = before * 0.5f + h[s];
+      h[s] = before * w[row * cols + j];
+    }
+  out[row] = before;
+}
+
 // SEEN: iterations share the array 'g'
 __global__ void seen(const float *w, float *out, int rows, int cols) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
@@ -124,7 +193,7 @@ int main(int argc, char **argv) {
   }
   for (int r = 0; r < rows; ++r)
     lengths[r] = cols - r % 5;
-  float *w, *out, *most, *slope;
+  float *w, *out, *most, *slope, *steps, *last;
   int *kind, *count, *counts;
   cudaMalloc(&w, n * sizeof(float));
   cudaMalloc(&kind, n * sizeof(int));
@@ -132,6 +201,8 @@ int main(int argc, char **argv) {
   cudaMalloc(&out, result.size() * sizeof(float));
   cudaMalloc(&most, rows * KINDS * sizeof(float));
   cudaMalloc(&slope, rows * sizeof(float));
+  cudaMalloc(&steps, n * sizeof(float));
+  cudaMalloc(&last, rows * 8 * sizeof(float));
   cudaMalloc(&counts, rows * KINDS * sizeof(int));
   cudaMemcpy(w, weights.data(), n * sizeof(float), cudaMemcpyHostToDevice);
   cudaMemcpy(kind, kinds.data(), n * sizeof(int), cudaMemcpyHostToDevice);
@@ -139,7 +210,15 @@ int main(int argc, char **argv) {
   features<<<(rows + 63) / 64, 64>>>(w, kind, count, out, rows, cols);
   extremes<<<(rows + 63) / 64, 64>>>(w, kind, most, counts, rows, cols);
   normal<<<(rows + 63) / 64, 64>>>(w, slope, rows, cols);
+  states<<<(rows + 63) / 64, 64>>>(w, steps, last, rows, cols);
   double s = 0;
+  cudaMemcpy(weights.data(), steps, n * sizeof(float), cudaMemcpyDeviceToHost);
+  for (float v : weights)
+    s += v;
+  weights.resize(rows * 8);
+  cudaMemcpy(weights.data(), last, rows * 8 * sizeof(float), cudaMemcpyDeviceToHost);
+  for (float v : weights)
+    s += v;
   cudaMemcpy(result.data(), out, result.size() * sizeof(float), cudaMemcpyDeviceToHost);
   for (float v : result)
     s += v;
