@@ -210,9 +210,9 @@ std::optional<FreshIntegers> optiml::freshIntegersNamed(std::string_view name) {
   return std::nullopt;
 }
 
-static bool shuffle(char *data, size_t bytes, unsigned unit, std::mt19937_64 &random) {
+static bool shuffleAll(char *data, size_t number, unsigned unit, std::mt19937_64 &random) {
   bool changed = false;
-  for (size_t i = bytes / unit; i > 1; --i) {
+  for (size_t i = number; i > 1; --i) {
     char *a = data + (i - 1) * unit, *b = data + random() % i * unit;
     if (memcmp(a, b, unit) == 0)
       continue;
@@ -220,6 +220,21 @@ static bool shuffle(char *data, size_t bytes, unsigned unit, std::mt19937_64 &ra
     std::swap_ranges(a, a + unit, b);
   }
   return changed;
+}
+
+/// Large buffers chunk by chunk, and then the chunks: anywhere in memory, a step would take as long as a cache miss.
+static bool shuffle(char *data, size_t bytes, unsigned unit, std::mt19937_64 &random) {
+  const size_t number = bytes / unit;
+  if (number <= chunk)
+    return shuffleAll(data, number, unit, random);
+  const uint64_t seed = random();
+  std::atomic<bool> changed{false};
+  forEachChunk(number, [&](size_t begin, size_t end) {
+    std::mt19937_64 own(seed + begin);
+    if (shuffleAll(data + begin * unit, end - begin, unit, own))
+      changed = true;
+  });
+  return shuffleAll(data, number / chunk, unsigned(chunk * unit), random) || changed;
 }
 
 /// Another arrangement that keeps what a program may rely on, as far as the present integers tell: an order (of the

@@ -140,3 +140,22 @@ TEST(Refresh, NumbersInStructuresChange) {
   EXPECT_EQ(none, 1u);
   EXPECT_FALSE(refreshBuffer(data, 8, layout, 3, FreshIntegers::Random));
 }
+
+// Several chunks, the last one of which is not full.
+TEST(Refresh, LargeBuffersAreShuffledAsAWhole) {
+  std::vector<int> v(3'500'000), before;
+  for (size_t i = 0; i < v.size(); ++i)
+    v[i] = int(i);
+  before = v;
+  std::vector<int> once = arranged(v, FreshIntegers::Shuffle);
+  EXPECT_EQ(once, arranged(v, FreshIntegers::Shuffle)) << "one seed, one order";
+  size_t fixed = 0, near = 0;
+  for (size_t i = 0; i < once.size(); ++i) {
+    fixed += once[i] == before[i];
+    near += std::abs(once[i] - before[i]) < 1000;
+  }
+  EXPECT_LT(fixed, 100u);
+  EXPECT_LT(near, v.size() / 100);
+  std::sort(once.begin(), once.end());
+  EXPECT_EQ(once, before);
+}

@@ -710,7 +710,7 @@ public:
         offers.push_back({{"threads", "32"}, {"rows", "8"}, {"each", each}});
     int64_t entries = entriesOf(state);
     if (!entries)
-      return kernelSite(*this, state, offers);
+      return hasPrivateArray(*state.tree) ? siteWithinWarps(state, offers) : kernelSite(*this, state, offers);
     std::vector<Params> withEntries = offers;
     withEntries.push_back({{"threads", "256"}, {"filter", "1"}});
     withEntries.push_back({{"threads", "32"}, {"rows", "8"}, {"filter", "1"}});
@@ -719,6 +719,22 @@ public:
       params["entries"] = std::to_string(entries);
     std::vector<ActionTemplate> sites = kernelSite(*this, state, withEntries);
     return sites.empty() ? kernelSite(*this, state, offers) : sites;
+  }
+
+  static bool hasPrivateArray(const Kernel &kernel) {
+    return anyStmt(*kernel.body, [](const Stmt &s) { return !s.dims.empty() && !s.isShared; });
+  }
+
+  /// What a private array asks for: groups within a warp, or of as many threads as it has elements.
+  std::vector<ActionTemplate> siteWithinWarps(const KernelState &state, std::vector<Params> offers) const {
+    for (size_t first = 0; first < offers.size(); ++first) {
+      if (first > 0 && paramInt(offers[first], "threads", 0) > 32)
+        continue;
+      std::rotate(offers.begin(), offers.begin() + long(first), offers.begin() + long(first) + 1);
+      if (std::vector<ActionTemplate> sites = kernelSite(*this, state, offers); !sites.empty())
+        return sites;
+    }
+    return {};
   }
 
   /// Threads of two axes are mostly neighbours along x already, and many: only where loops run along rows instead, or

@@ -22,6 +22,8 @@
 //                                               M[0][j] = t;
 //                                             }
 //
+// An index such as `kind * 8 + q`, of which only `kind` is unknown, is two of an array with two dimensions.
+//
 // A loop whose bounds differ between the iterations of a loop around it gets constant bounds, and a test.
 //
 // Legal: always. An index that is no place of the array has no meaning in the source.
@@ -31,6 +33,7 @@
 // elements that are changed within larger expressions. No more than 16,384 statements are unrolled.
 //
 //===----------------------------------------------------------------------===//
+#include "PlaceDigits.h"
 #include "Transforms.h"
 #include "optiml/Analysis/KernelState.h"
 #include "optiml/Analysis/TreeQueries.h"
@@ -420,6 +423,7 @@ public:
       return notApplicable("the kernel has no private array '{0}'", array);
     if (llvm::Error e = checkArray(*kernel, *declaration))
       return std::move(e);
+    splitPlaces(*kernel, *declaration);
     Places places(*kernel, array.str());
     if (!places.count(*kernel->body))
       return notApplicable("more than {0} statements would be unrolled", mostStatements);
