@@ -300,7 +300,8 @@ int main(void)
     CUDA_CHECK(cudaMalloc(&d_pillars, sizeof(float) * NUM_PILLARS));
     CUDA_CHECK(cudaMalloc(&d_book_value, sizeof(float) * NUM_SCENARIOS * NUM_BOOKS));
     CUDA_CHECK(cudaMemcpy(d_bonds, bonds.data(), sizeof(Bond) * NUM_BONDS, cudaMemcpyHostToDevice));
-    CUDA_CHECK(cudaMemcpy(d_curves, curves.data(), sizeof(float) * NUM_SCENARIOS * NUM_PILLARS, cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(d_curves, curves.data(), sizeof(float) * NUM_SCENARIOS * NUM_PILLARS,
+                          cudaMemcpyHostToDevice));
     CUDA_CHECK(cudaMemcpy(d_pillars, pillars, sizeof(pillars), cudaMemcpyHostToDevice));
 
     value_books(d_bonds, d_curves, d_pillars, d_book_value);

@@ -78,6 +78,15 @@ std::vector<std::pair<std::string, Stmt *>> optiml::countedLoops(const Kernel &k
   return result;
 }
 
+std::vector<std::pair<std::string, Stmt *>> optiml::outermostLoops(const Kernel &kernel) {
+  std::vector<std::pair<std::string, Stmt *>> result;
+  namedLoops(kernel, [&](const std::string &name, const std::vector<Stmt *> &enclosing, Stmt &s) {
+    if (llvm::none_of(enclosing, [](const Stmt *outer) { return isLoop(*outer); }))
+      result.emplace_back(name, &s);
+  });
+  return result;
+}
+
 Stmt *optiml::findLoop(Kernel &kernel, llvm::StringRef wanted, std::vector<Stmt *> *enclosing) {
   Stmt *found = nullptr;
   namedLoops(kernel, [&](const std::string &name, const std::vector<Stmt *> &outer, Stmt &s) {

@@ -1,8 +1,10 @@
 //===- LegalActions.cpp - what may be done to a variant -------------------===//
 #include "optiml/Core/LegalActions.h"
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
+#include <thread>
 
 using namespace optiml;
 
@@ -98,4 +100,21 @@ const std::vector<ActionTemplate> &LegalActions::all() const {
     for (const std::shared_ptr<Part> &part : shared->parts)
       shared->whole.insert(shared->whole.end(), part->actions().begin(), part->actions().end());
   return shared->whole;
+}
+
+void LegalActions::findAll(unsigned threads) const {
+  if (!shared)
+    return;
+  const std::vector<std::shared_ptr<Part>> &parts = shared->parts;
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < parts.size();)
+      parts[i]->actions();
+  };
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < std::min<size_t>(threads, parts.size()); ++i)
+    helpers.emplace_back(work);
+  work();
+  for (std::thread &helper : helpers)
+    helper.join();
 }

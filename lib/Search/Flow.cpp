@@ -53,9 +53,18 @@ void Flow::work() {
       waiting.pop_front();
     }
     perform(*task);
-    std::lock_guard lock(mutex);
-    done.push_back(std::move(task));
-    finished.notify_one();
+    const Timing *time = task->measurement && task->measurement->correct() ? &task->measurement->time : nullptr;
+    const bool isFaster = time && time->seconds < time->baseline;
+    const LegalActions onwards = task->onwards;
+    bool isIdle = false;
+    {
+      std::lock_guard lock(mutex);
+      done.push_back(std::move(task));
+      finished.notify_one();
+      isIdle = waiting.empty() && !ending;
+    }
+    if (isIdle && isFaster && !session.outOfTime()) // the search may go on from there, and would wait for it
+      onwards.findAll(1);
   }
 }
 
@@ -70,6 +79,7 @@ void Flow::perform(Task &task) {
   const SearchState &end = walk.steps.empty() ? task.start : walk.steps.back().second;
   if (end.isSketch)
     return;
+  task.onwards = end.legal;
   {
     std::lock_guard lock(mutex);
     task.isBegunElsewhere = !begun.insert(end.key).second;

@@ -34,6 +34,7 @@ private:
     SearchState start;
     Recipe recipe; ///< to where the walk begins; then to its end
     std::optional<Measurement> measurement;
+    LegalActions onwards; ///< from the walk's end
     bool recalled = false;
     bool isDropped = false, isBegunElsewhere = false;
   };

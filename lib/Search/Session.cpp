@@ -89,6 +89,7 @@ llvm::Error Session::begin() {
     return state.takeError();
   bool known;
   root = graph.intern(std::move(*state), {}, known);
+  root->state.legal.findAll(settings.jobs);
   root->measured.reset();
   std::optional<Measurement> measurement = memory ? memory->recall(root->state.key, Fidelity::Verified) : std::nullopt;
   bool recalled = measurement.has_value();
@@ -126,8 +127,10 @@ std::vector<Proposal> Session::proposalsFor(Node &node) {
 }
 
 void Session::expand(Node &node) {
-  if (!node.expanded)
-    Graph::expand(node, proposalsFor(node));
+  if (node.expanded)
+    return;
+  node.state.legal.findAll(settings.jobs);
+  Graph::expand(node, proposalsFor(node));
 }
 
 void Session::reconsiderBest() {

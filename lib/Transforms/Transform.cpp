@@ -17,10 +17,11 @@ bool Transform::applies(const KernelState &state, llvm::StringRef site, const Pa
 }
 
 bool Transform::offer(std::vector<ActionTemplate> &into, const KernelState &state, const std::string &site,
-                      const std::vector<Params> &values) const {
+                      const std::vector<Params> &values, size_t telling) const {
   ActionTemplate made{name().str(), state.rewrite.original + site, {}};
-  llvm::copy_if(values, std::back_inserter(made.values),
-                [&](const Params &params) { return applies(state, site, params); });
+  for (size_t i = 0; i < values.size() && (i < telling || !made.values.empty()); ++i)
+    if (applies(state, site, values[i]))
+      made.values.push_back(values[i]);
   if (made.values.empty())
     return false;
   into.push_back(std::move(made));

@@ -1,6 +1,6 @@
 //===- PtxasTest.cpp - what ptxas says ------------------------------------===//
-#include "optiml/Evaluate/Predict/Compile.h"
 #include "optiml/Evaluate/Predict/Ptxas.h"
+#include "optiml/Evaluate/Predict/Compile.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
 #include "gtest/gtest.h"
@@ -102,9 +102,8 @@ TEST(Ptxas, CompilesWithNvcc) {
 // As NVRTC, nvcc and Clang name kernels in namespaces, with and without a name, and instantiations.
 TEST(Ptxas, FindsKernelsByPlainName) {
   CompiledText text;
-  for (const char *symbol :
-       {"_ZN42_GLOBAL__N__00000000_5_dt_cu_c7b46af4_328313radial_optimlEPKNS_4AtomEPKiS4_Pf", "_ZN2ns5scaleEPfi",
-        "_Z5blendIfEvPKT_", "plain"})
+  for (const char *symbol : {"_ZN42_GLOBAL__N__00000000_5_dt_cu_c7b46af4_328313radial_optimlEPKNS_4AtomEPKiS4_Pf",
+                             "_ZN2ns5scaleEPfi", "_Z5blendIfEvPKT_", "plain"})
     text.ptxas[symbol] = {};
   EXPECT_EQ(text.symbolOf("radial_optiml").find("_ZN42"), 0u);
   EXPECT_EQ(text.symbolOf("scale"), "_ZN2ns5scaleEPfi");

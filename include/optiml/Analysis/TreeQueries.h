@@ -66,6 +66,8 @@ std::string loopPath(const std::vector<Stmt *> &path, const std::string &var);
 Stmt *findLoop(Kernel &kernel, llvm::StringRef path, std::vector<Stmt *> *enclosing = nullptr);
 /// Every counted loop with its path.
 std::vector<std::pair<std::string, Stmt *>> countedLoops(const Kernel &kernel);
+/// Those that stand in no other loop.
+std::vector<std::pair<std::string, Stmt *>> outermostLoops(const Kernel &kernel);
 
 /// Whether the access stands in the loop.
 inline bool insideOf(const Access &access, const Stmt *loop) {

@@ -36,9 +36,10 @@ public:
   bool applies(const KernelState &state, llvm::StringRef site, const Params &params) const;
 
 protected:
-  /// The site with those of `values` that apply there goes to `into`; false when none does.
+  /// The site with those of `values` that apply there goes to `into`; false when none does. Where none of the first
+  /// `telling` values applies, the others do not either.
   bool offer(std::vector<ActionTemplate> &into, const KernelState &state, const std::string &site,
-             const std::vector<Params> &values) const;
+             const std::vector<Params> &values, size_t telling = SIZE_MAX) const;
 };
 
 /// The site of a transform that has one for a whole kernel, with those of `offers` that apply; none when the first does

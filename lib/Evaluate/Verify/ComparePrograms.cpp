@@ -249,6 +249,18 @@ llvm::Expected<bool> Comparison::compareOn(const ProgramInput &input, std::strin
   return options.findAll && report.findings.size() < mostFindings;
 }
 
+/// Comparing results depends on what the inputs were made to be.
+static void tellKindOfInput(const ProgramInput &input, ProgramOutcome &original) {
+  for (std::vector<LoggedCopy> *copies : {&original.log.copies, &original.log.fresh})
+    for (LoggedCopy &copy : *copies) {
+      const bool hasNaN = input.host == FloatRange::LoneNaN;
+      copy.content.synthetic = input.fresh && !hasNaN;
+      copy.content.looseNaN = hasNaN && !original.coverage.testsNaN;
+      copy.content.extreme = input.host == FloatRange::Extreme;
+      copy.content.masked = input.host == FloatRange::Masked;
+    }
+}
+
 llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::string &skipped) {
   auto runChanged = [&](unsigned order) { return runTheChanged(input, order); };
   // The very first run tells how long others may take.
@@ -279,14 +291,7 @@ llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::str
     return true;
   }
   shareErrors(original->log);
-  for (std::vector<LoggedCopy> *copies : {&original->log.copies, &original->log.fresh})
-    for (LoggedCopy &copy : *copies) {
-      const bool hasNaN = input.host == FloatRange::LoneNaN;
-      copy.content.synthetic = input.fresh && !hasNaN;
-      copy.content.looseNaN = hasNaN && !original->coverage.testsNaN;
-      copy.content.extreme = input.host == FloatRange::Extreme;
-      copy.content.masked = input.host == FloatRange::Masked;
-    }
+  tellKindOfInput(input, *original);
   constexpr double isLong = 0.5; // seconds
   bool once = input.fresh || (!input.given && original->process.cpuSeconds > isLong);
   unsigned orders = once ? 1 : std::max(1u, options.verify.orders);

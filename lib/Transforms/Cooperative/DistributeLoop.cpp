@@ -400,7 +400,7 @@ private:
     std::optional<RunningSum> scan;
     if (!reductions) {
       auto found = findRunningSum(*s, *counted, state.hints.strictFloat);
-      if (!found || !arrayFolds.empty()) {
+      if (!found || !arrayFolds.empty() || !own.in(*s).empty()) {
         llvm::consumeError(found.takeError());
         return reductions.takeError();
       }

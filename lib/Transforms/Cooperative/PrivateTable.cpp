@@ -182,9 +182,8 @@ private:
   /// Of several, the largest have no table where there is no room for all.
   void leaveOutLarge() {
     while (columns.size() > 1 && bytes() > state.hints.maxSharedBytes)
-      columns.erase(std::max_element(columns.begin(), columns.end(), [&](const Column &a, const Column &b) {
-        return bytesOf(a) < bytesOf(b);
-      }));
+      columns.erase(std::max_element(columns.begin(), columns.end(),
+                                     [&](const Column &a, const Column &b) { return bytesOf(a) < bytesOf(b); }));
   }
 
   llvm::Error check() const {

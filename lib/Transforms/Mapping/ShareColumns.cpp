@@ -90,7 +90,7 @@ public:
     for (const char *rows : {"32", "16", "64", "128"})
       values.push_back({{"rows", rows}});
     if (threadsOf(state))
-      for (const auto &[path, stmt] : countedLoops(*state.tree))
+      for (const auto &[path, stmt] : outermostLoops(*state.tree))
         offer(result, state, path, values);
     return result;
   }

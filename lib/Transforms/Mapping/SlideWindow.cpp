@@ -30,9 +30,9 @@
 // overlap, the sum starts anew. Sums of integers modulo 2^32 or 2^64 do not depend on the order; those of
 // floating-point numbers do, which `--optiml-fp=strict` forbids.
 //
-// Refuses: loops within loops; windows of floating-point numbers that are longer than 64 iterations, or of which that
-// is not known (`specialize-scalar` may help); those without a loop within, where nothing would be saved; a block shape
-// that is not fixed; and what `coarsen` refuses.
+// Refuses: loops within loops; a block shape that is not fixed; and what `coarsen` refuses. Windows of floating-point
+// numbers are also refused where they are longer than 64 iterations, or may be (`specialize-scalar` may help), and
+// where no loop stands within, so that nothing would be saved.
 //
 //===----------------------------------------------------------------------===//
 #include "../Cooperative/Reduction.h"
@@ -187,7 +187,7 @@ public:
     for (const char *axis : {"y", "x", "z"})
       for (const char *rows : {"16", "32", "8", "64"})
         values.push_back({{"axis", axis}, {"rows", rows}});
-    for (const auto &[path, stmt] : countedLoops(*state.tree))
+    for (const auto &[path, stmt] : outermostLoops(*state.tree))
       offer(result, state, path, values);
     return result;
   }

@@ -32,14 +32,16 @@ static std::optional<unsigned> unsharedBarrier(const Stmt &s, const KernelModel 
   return std::nullopt;
 }
 
-/// What other threads wait for, or may: barriers aside, and what only exchanges values within a warp.
+/// What other threads wait for, or may: barriers that do nothing else aside, and what exchanges values within a warp.
 static bool mayWaitOtherwise(const Kernel &kernel) {
   const std::shared_ptr<Kernel> rest = kernel.clone();
   forEachList(*rest->body, [](std::vector<StmtRef> &list) {
     std::erase_if(list, [](const StmtRef &s) { return s->kind == StmtKind::Barrier; });
   });
   rewriteExprs(*rest->body, [](const ExprRef &e) -> ExprRef {
-    return e->kind == ExprKind::Call && onlyExchangesRegisters(*e) ? intLit(0) : nullptr;
+    const bool isOfWarp = e->kind == ExprKind::Call && onlyExchangesRegisters(*e) &&
+                          !llvm::StringRef(e->text).starts_with("__syncthreads");
+    return isOfWarp ? intLit(0) : nullptr;
   });
   return hasBarrier(*rest->body);
 }

@@ -8,15 +8,35 @@ using namespace optiml;
 
 namespace {
 
+/// The first and last values of counters, over all loops of one name; none where one is not a constant.
+using Ranges = std::map<std::string, std::pair<int64_t, int64_t>>;
+
+Ranges rangesOfCounters(const Kernel &kernel) {
+  Ranges ranges;
+  std::set<std::string> open;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::For || !s.init)
+      return;
+    auto loop = asCountedLoop(s);
+    auto lower = loop ? constantValue(loop->lower) : std::nullopt, upper = loop ? constantValue(loop->upper) : lower;
+    if (!lower || !upper || *upper <= *lower) {
+      open.insert(s.init->text);
+      return;
+    }
+    auto [known, isNew] = ranges.try_emplace(loop->var, *lower, *upper - 1);
+    known->second = {std::min(known->second.first, *lower), std::max(known->second.second, *upper - 1)};
+  });
+  std::erase_if(ranges, [&](const auto &range) { return open.count(range.first) != 0; });
+  return ranges;
+}
+
 /// A place by its digits: high * size + low, where low is made of counters.
-class Digits {
-public:
-  Digits(const KernelModel &model, const ExprRef &index) {
+struct Digits {
+  Digits(const KernelModel &model, const Ranges &ranges, const ExprRef &index) {
     const Poly place = model.poly(index);
-    auto isLow = [&](const Poly::Monomial &monomial) {
-      return monomial.empty() || (monomial.size() == 1 && rangeOf(model, monomial.front()));
-    };
-    low = place.filter(isLow);
+    low = place.filter([&](const Poly::Monomial &monomial) {
+      return monomial.empty() || (monomial.size() == 1 && ranges.count(monomial.front()));
+    });
     high = place - low;
     for (const auto &[monomial, factor] : high.terms)
       size = std::gcd(size, factor);
@@ -28,25 +48,14 @@ public:
       low = low - whole;
     }
     for (const auto &[monomial, factor] : low.terms) {
-      auto range =
-          monomial.empty() ? std::optional(std::pair<int64_t, int64_t>(1, 1)) : rangeOf(model, monomial.front());
-      least += std::min(factor * range->first, factor * range->second);
-      most += std::max(factor * range->first, factor * range->second);
+      const auto range = monomial.empty() ? std::pair<int64_t, int64_t>(1, 1) : ranges.at(monomial.front());
+      least += std::min(factor * range.first, factor * range.second);
+      most += std::max(factor * range.first, factor * range.second);
     }
   }
   Poly high, low;
-  int64_t size = 0; ///< what all terms of `high` are multiples of; 0: there is none
-  int64_t least = 0, most = 0;
-
-private:
-  /// The first and last value of a loop's counter, where they are constants.
-  static std::optional<std::pair<int64_t, int64_t>> rangeOf(const KernelModel &model, const std::string &atom) {
-    auto loop = model.loopOf(atom);
-    auto lower = loop ? constantValue(loop->lower) : std::nullopt, upper = loop ? constantValue(loop->upper) : lower;
-    if (!lower || !upper || *upper <= *lower)
-      return std::nullopt;
-    return std::pair(*lower, *upper - 1);
-  }
+  int64_t size = 0;            ///< what all terms of `high` are multiples of; 0: there is none
+  int64_t least = 0, most = 0; ///< of low
 };
 
 } // namespace
@@ -56,13 +65,14 @@ void optiml::splitPlaces(Kernel &kernel, Stmt &declaration) {
   if (!extent || declaration.expr)
     return;
   const KernelModel model(kernel);
+  const Ranges ranges = rangesOfCounters(kernel);
   auto isElement = [&](const ExprRef &e) {
     return e->kind == ExprKind::Subscript && isVar(e->args[0], declaration.text);
   };
   int64_t size = 0;
   walkExprs(*kernel.body, [&](const ExprRef &e) {
     if (isElement(e))
-      size = std::gcd(size, Digits(model, e->args[1]).size);
+      size = std::gcd(size, Digits(model, ranges, e->args[1]).size);
   });
   if (size < 2 || *extent % size != 0 || *extent == size)
     return;
@@ -72,7 +82,7 @@ void optiml::splitPlaces(Kernel &kernel, Stmt &declaration) {
     if (!isElement(e))
       return;
     const ExprRef &index = e->args[1];
-    const Digits own(model, index);
+    const Digits own(model, ranges, index);
     if (own.size == 0) { // counters alone, which become constants
       digits[index.get()] = {binary("/", index, intLit(size), index->type),
                              binary("%", index, intLit(size), index->type)};

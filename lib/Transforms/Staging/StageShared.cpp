@@ -370,6 +370,8 @@ llvm::Expected<Stmt *> reachTogether(Kernel &kernel, llvm::StringRef path, const
   return loop;
 }
 
+/// The first are tiles alone, which any other needs as well.
+constexpr size_t plainTiles = 5;
 std::vector<Params> parametersFor(const LaunchHints &hints) {
   std::vector<Params> values;
   for (const char *tile : {"8", "16", "32", "4", "2"})
@@ -424,7 +426,7 @@ public:
       std::string joint;
       size_t before = result.size(), usable = 0;
       for (const std::string &array : arrays)
-        if (offer(result, state, path + ":" + array, values))
+        if (offer(result, state, path + ":" + array, values, plainTiles))
           joint += (usable++ ? "+" : "") + array;
       if (usable > 1) { // all of them together first
         std::vector<Params> all = values;

@@ -69,7 +69,7 @@ __global__ void largest(const int *y, int n, int *most) {
 }
 
 // Two that fold, both in memory of their own. What both add to, or take a maximum into, they may do in any order.
-// CHECK-LABEL: {{^}}__global__{{.*}} ones_evens_fused{{[0-9]*}}(
+// CHECK-LABEL: {{^}}__global__{{.*}} ones_evens{{[_a-z]*}}_fused{{[0-9]*}}(
 // CHECK: __shared__ int count[128];
 // CHECK: atomicMax(&out[2], count[0]);
 // CHECK: __shared__ int [[OTHER:count[0-9]+]][128];
@@ -141,6 +141,20 @@ __global__ void halves(const int *out, int *sums, int n) {
     sums[blockIdx.x * 64 + threadIdx.x] = pair[threadIdx.x] + pair[threadIdx.x + 64];
 }
 
+__global__ void scale(int *y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    y[i] *= 2;
+}
+// A barrier that votes as well may stand under a condition that is not looked at.
+// NOTES-DAG: the launch is not fused with what stands before it: its threads wait for each other
+__global__ void voted(const int *y, int *sums, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int large = __syncthreads_count(i < n && y[i] > 2);
+  if (threadIdx.x == 0)
+    sums[blockIdx.x] += large;
+}
+
 int main() {
   const int n = 1000, blocks = (n + 127) / 128;
   std::vector<int> w(n), target(n), result(n);
@@ -175,6 +189,9 @@ int main() {
   cudaDeviceSynchronize();
   ones<<<blocks, 128>>>(dw, n, counts);
   evens<<<blocks, 128>>>(dw, n, counts);
+  cudaDeviceSynchronize();
+  scale<<<blocks, 128>>>(y, n);
+  voted<<<blocks, 128>>>(y, sums, n);
   int both[3];
   cudaMemcpy(both, counts, sizeof(both), cudaMemcpyDeviceToHost);
   for (int *p : {y, most, part, out, sums}) {
