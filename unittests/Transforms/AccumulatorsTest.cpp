@@ -142,6 +142,19 @@ TEST(Accumulators, WhereTheOrderOfNoNumberMatters) {
   expectAll(false, {{start, row + "if (!(v <= m)) { m = v; p = j; } out[i * n + j] = v;", store}});
 }
 
+TEST(Accumulators, InArraysOfAThread) {
+  const std::string start = "float s[2] = {0.f, 0.f};", both = "out[i] = s[0] + s[1];";
+  expectAll(true, {
+                      {start, row + "s[j % 2] += v;", both},
+                      {start, row + "if (v > s[j & 1]) s[j & 1] = v;", both},
+                      {start, row + "s[0] = s[0] + v; s[1] += v * v;", both},
+                  });
+  expectAll(false, {
+                       {start, row + "s[j % 2] += v; s[0] *= .5f;", both},
+                       {start, row + "s[s[0] > 1.f] += v;", both},
+                   });
+}
+
 TEST(Accumulators, WhatOneIterationHandsToTheNext) {
   expectAll(true,
             {
@@ -155,7 +168,7 @@ TEST(Accumulators, WhatOneIterationHandsToTheNext) {
             {
                 {"float last = 0; int c = 0;", row + "if (v < last) ++c; last = last * .5f + v;", "at[i] = c;"},
                 {"float last = 0; int c = 0;", row + "if (v < last) ++c; last = v;", "at[i] = c; out[i] = last;"},
-                {"float s[2] = {0.f, 0.f};", row + "s[j % 2] += v;", "out[i] = s[0] + s[1];"},
+                {"float s[2] = {0.f, 0.f};", row + "s[j % 2] = s[1 - j % 2] + v;", "out[i] = s[0] + s[1];"},
                 {"float s = 0;", "s += x[i * n + j]; if (j == k) break;", "out[i] = s;"},
                 {"float s = 0;", "if (x[i * n + j] > 3.f) break; s += x[i * n + j];", "out[i] = s;"},
             });

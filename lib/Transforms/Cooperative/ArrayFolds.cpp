@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ArrayFolds.h"
 #include "optiml/Analysis/TreeQueries.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
 
@@ -48,7 +49,8 @@ private:
     const ExprRef place = change->args[0];
     const Expr *root = objectOf(place);
     if (place->kind != ExprKind::Subscript || !root || root->kind != ExprKind::Var || root->text != array ||
-        hasEffects(place))
+        hasEffects(place) ||
+        llvm::any_of(indicesOf(place), [&](const ExprRef &index) { return mentions(index, array); }))
       return std::nullopt;
     // As if the element were a variable. Taking away is adding, and so is counting.
     const StmtRef alike = clone(s);
