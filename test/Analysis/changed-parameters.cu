@@ -80,7 +80,7 @@ __global__ void walks(const float *in, float *out, int n) {
 
 int main(int argc, char **argv) {
   int n = atoi(argv[1]), columns = atoi(argv[2]);
-  float *a, *out;
+  float *a = nullptr, *out = nullptr; // where n is 0, CUDA sets neither
   cudaMallocManaged(&a, n * columns * sizeof(float));
   cudaMallocManaged(&out, 4 * n * sizeof(float));
   for (int i = 0; i < n * columns; ++i)
