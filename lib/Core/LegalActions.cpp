@@ -1,10 +1,8 @@
 //===- LegalActions.cpp - what may be done to a variant -------------------===//
 #include "optiml/Core/LegalActions.h"
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
-#include <thread>
 
 using namespace optiml;
 
@@ -102,19 +100,6 @@ const std::vector<ActionTemplate> &LegalActions::all() const {
   return shared->whole;
 }
 
-void LegalActions::findAll(unsigned threads) const {
-  if (!shared)
-    return;
-  const std::vector<std::shared_ptr<Part>> &parts = shared->parts;
-  std::atomic<size_t> next{0};
-  auto work = [&] {
-    for (size_t i; (i = next.fetch_add(1)) < parts.size();)
-      parts[i]->actions();
-  };
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < std::min<size_t>(threads, parts.size()); ++i)
-    helpers.emplace_back(work);
-  work();
-  for (std::thread &helper : helpers)
-    helper.join();
-}
+size_t LegalActions::parts() const { return shared ? shared->parts.size() : 0; }
+
+void LegalActions::find(size_t part) const { shared->parts[part]->actions(); }

@@ -63,8 +63,9 @@ void Flow::work() {
       finished.notify_one();
       isIdle = waiting.empty() && !ending;
     }
-    if (isIdle && isFaster && !session.outOfTime()) // the search may go on from there, and would wait for it
-      onwards.findAll(1);
+    // The search may go on from there, and would wait for it.
+    for (size_t i = 0; isIdle && isFaster && i < onwards.parts() && !session.outOfTime(); ++i)
+      onwards.find(i);
   }
 }
 

@@ -89,7 +89,7 @@ llvm::Error Session::begin() {
     return state.takeError();
   bool known;
   root = graph.intern(std::move(*state), {}, known);
-  root->state.legal.findAll(settings.jobs);
+  findActions(root->state.legal);
   root->measured.reset();
   std::optional<Measurement> measurement = memory ? memory->recall(root->state.key, Fidelity::Verified) : std::nullopt;
   bool recalled = measurement.has_value();
@@ -126,10 +126,14 @@ std::vector<Proposal> Session::proposalsFor(Node &node) {
   return {};
 }
 
+void Session::findActions(const LegalActions &legal) {
+  parallelFor(legal.parts(), [&](size_t i) { legal.find(i); });
+}
+
 void Session::expand(Node &node) {
   if (node.expanded)
     return;
-  node.state.legal.findAll(settings.jobs);
+  findActions(node.state.legal);
   Graph::expand(node, proposalsFor(node));
 }
 

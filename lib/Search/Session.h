@@ -136,6 +136,8 @@ private:
   void finishJob(const Job &job, Node *end, const Path &walked);
   /// The first always, the others while fewer than `until` seconds of the search are over.
   void parallelFor(size_t count, const std::function<void(size_t)> &body, double until = HUGE_VAL);
+  /// All that may be done, found out by all threads while there is time.
+  void findActions(const LegalActions &legal);
   bool outOfTime() const;
   /// Of evaluations, while answers are awaited: the rest is theirs. 0: there is none.
   unsigned evaluationLimit() const;

@@ -43,8 +43,9 @@ public:
   bool offers(const Action &action) const;
   /// All, in the order in which they were added.
   const std::vector<ActionTemplate> &all() const;
-  /// Finds out all that is still open, by so many threads: what is asked for afterwards is there.
-  void findAll(unsigned threads) const;
+  /// How many parts there are to find out, and one of them found out: what is asked for afterwards is there.
+  size_t parts() const;
+  void find(size_t part) const;
   std::vector<ActionTemplate>::const_iterator begin() const { return all().begin(); }
   std::vector<ActionTemplate>::const_iterator end() const { return all().end(); }
   bool empty() const { return all().empty(); }

@@ -76,26 +76,39 @@ private:
 
 } // namespace
 
-std::vector<ArrayFold> optiml::findArrayFolds(Kernel &kernel, const StmtRef &loop, bool strictFloat) {
-  std::vector<ArrayFold> found;
-  const std::set<std::string> addressed = usedByAddress(kernel), inside = namesDeclaredIn(*loop);
+/// Arrays of numbers, of which a thread may have another one.
+static std::vector<const Stmt *> smallArrays(const Kernel &kernel) {
+  std::vector<const Stmt *> found;
   std::map<std::string, unsigned> declared;
-  walk(*kernel.body, [&](Stmt &s) { declared[s.text] += s.kind == StmtKind::Decl; });
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind != StmtKind::Decl || s.dims.empty() || s.isShared || s.type.isVolatile || declared[s.text] != 1 ||
-        inside.count(s.text) || addressed.count(s.text) || !(s.type.isFloat() || s.type.isInt()) || s.type.bytes < 4)
+    if (s.kind != StmtKind::Decl)
       return;
+    ++declared[s.text];
     int64_t elements = 1;
     for (const ExprRef &extent : s.dims)
       elements *= constantValue(extent).value_or(mostElements + 1);
-    FoldFinder finder(s.text);
-    if (elements > mostElements || !finder.visit(loop) || !finder.fold)
-      return;
-    const bool changes = s.type.isFloat() && !finder.fold->isIdempotent();
-    if (!(changes && strictFloat))
-      found.push_back({s.text, s.type.unqualified(), *finder.fold, s.dims});
+    if (!s.dims.empty() && elements <= mostElements && !s.isShared && !s.type.isVolatile && s.type.bytes >= 4 &&
+        (s.type.isFloat() || s.type.isInt()))
+      found.push_back(&s);
   });
+  std::erase_if(found, [&](const Stmt *s) { return declared[s->text] != 1; });
   return found;
+}
+
+std::vector<ArrayFold> optiml::findArrayFolds(Kernel &kernel, const StmtRef &loop, bool strictFloat) {
+  std::vector<ArrayFold> folds;
+  const std::set<std::string> inside = namesDeclaredIn(*loop);
+  for (const Stmt *s : smallArrays(kernel)) {
+    FoldFinder finder(s->text);
+    if (inside.count(s->text) || !finder.visit(loop) || !finder.fold)
+      continue;
+    const bool changes = s->type.isFloat() && !finder.fold->isIdempotent();
+    if (!(changes && strictFloat))
+      folds.push_back({s->text, s->type.unqualified(), *finder.fold, s->dims});
+  }
+  if (!folds.empty())
+    std::erase_if(folds, [addressed = usedByAddress(kernel)](const ArrayFold &f) { return addressed.count(f.array); });
+  return folds;
 }
 
 void optiml::foldIntoOwn(const ArrayFold &fold, Stmt &loop, Combiner &combiner, std::set<std::string> &taken,

@@ -24,6 +24,8 @@ OwnElements::OwnElements(Kernel &kernel, int64_t threads, bool strictFloat) : ke
   std::erase_if(arrays, [&](const auto &array) {
     return declared[array.first] != 1 || opaqueMentions(*kernel.body, {array.first});
   });
+  if (arrays.empty())
+    return;
   // Every mention is the element of an iteration's number.
   std::set<std::string> others;
   std::vector<const Stmt *> around;
