@@ -21,14 +21,11 @@ static std::string twinName(const std::string &kernel, const std::string &text) 
   return name;
 }
 
-/// Where the twin goes. Directly after the kernel's definition, but that of a template instantiation whose arguments
-/// may be declared later, and of a kernel from a header, before the first function that launches it.
-static bool goesBesideOriginal(const KernelDecl &kernel) {
-  return kernel.inMainFile && (!kernel.isTemplate || kernel.argumentsAreKnown);
-}
+/// Where the twin goes. After the kernel's definition and what its template's arguments name; where that is no place,
+/// and for a kernel from a header, before the first function that launches it.
 static unsigned insertionPoint(const Program &program, const KernelDecl &kernel) {
-  if (goesBesideOriginal(kernel))
-    return kernel.endOffset;
+  if (kernel.placeOffset)
+    return kernel.placeOffset;
   unsigned point = 0;
   for (const std::vector<LaunchSite> *sites : {&program.launches(), &program.addressLaunches()})
     for (const LaunchSite &site : *sites)
@@ -196,7 +193,7 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
       for (const char *axis : {"block.y == 1", "block.z == 1"})
         state.require(axis, "a thread's number is its index along x");
     state.rewrite.insertAt = insertionPoint(program, decl);
-    state.rewrite.besideOriginal = goesBesideOriginal(decl);
+    state.rewrite.besideOriginal = decl.placeOffset != 0;
     space->kernels.emplace(decl.name, std::move(state));
   }
   return space;

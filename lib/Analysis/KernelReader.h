@@ -92,8 +92,7 @@ private:
   cl::PrintingPolicy policy;
   std::map<const cl::VarDecl *, std::string> nameOf;
   std::set<std::string> taken, closures;
-  std::set<std::string>
-      memberPointers; ///< parameters of class type that the kernel does not change: p.data is a name of its own
+  std::set<std::string> memberPointers; ///< parameters of class type that the kernel keeps: p.data is a name of its own
   Records records;
   std::set<std::string> underway;                                      ///< classes that are being described
   std::map<std::string, const cl::CXXConstructorDecl *> constructorOf; ///< by key: the one in `records`
@@ -101,6 +100,7 @@ private:
   ThreadGroups groups;
   std::vector<StmtRef> sharedOfCallees; ///< shared variables of functions that were read in place of calls
   const cl::FunctionDecl *kernelDecl = nullptr;
+  cl::SourceLocation stands;               ///< the new kernel, which can name what is declared before
   const cl::CompoundStmt *scope = nullptr; ///< what is being read stands in it
   // While functions are read in place of calls of them (the innermost last): what their parameters and `this` stand
   // for.

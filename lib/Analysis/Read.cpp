@@ -34,6 +34,8 @@ static bool namesHidden(Kernel &kernel, const std::set<std::string> &hidden) {
 
 llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &source) {
   const cl::FunctionDecl *fn = kernelDecl = source.decl;
+  stands = source.placeOffset ? sm.getLocForStartOfFile(sm.getMainFileID()).getLocWithOffset(int(source.placeOffset))
+                              : sm.getExpansionLoc(fn->getBody()->getEndLoc());
   collectGlobals(ast.getTranslationUnitDecl(), sm, taken);
   auto kernel = std::make_shared<Kernel>();
   kernel->name = fn->getNameAsString();

@@ -120,8 +120,7 @@ const cl::FunctionDecl *KernelReader::readable(const cl::CallExpr *x) {
                  llvm::isa<cl::CXXConstructorDecl, cl::CXXDestructorDecl, cl::CXXConversionDecl>(fn)))
     return nullptr;
   // What it names must be declared where the new kernel stands.
-  if (!sm.isBeforeInTranslationUnit(sm.getExpansionLoc(fn->getBody()->getBeginLoc()),
-                                    sm.getExpansionLoc(kernelDecl->getBody()->getEndLoc())))
+  if (!sm.isBeforeInTranslationUnit(sm.getExpansionLoc(fn->getBody()->getBeginLoc()), stands))
     return nullptr;
   return factsOf(fn).refusal.empty() ? fn : nullptr;
 }

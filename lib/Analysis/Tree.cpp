@@ -1,5 +1,6 @@
 //===- Tree.cpp - making, walking and rewriting kernel trees --------------===//
 #include "optiml/Analysis/Tree.h"
+#include "optiml/Core/KernelName.h"
 #include <algorithm>
 #include <cassert>
 #include <climits>
@@ -445,7 +446,7 @@ bool renameDeclarations(Stmt &s, std::set<std::string> &taken) {
 }
 
 std::string freshName(std::set<std::string> &taken, const std::string &wish) {
-  std::string stem = wish;
+  std::string stem = unqualified(wish).str();       // of a variable of a namespace
   std::replace(stem.begin(), stem.end(), '.', '_'); // of a pointer in a parameter
   std::string name = stem;
   for (unsigned i = 1; !taken.insert(name).second; ++i)

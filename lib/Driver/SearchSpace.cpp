@@ -39,6 +39,10 @@ std::map<std::string, LaunchHints> optiml::launchHints(const SearchTask &task, c
     }
     setRules(h, task.flags.fp, task.options);
   }
+  for (const auto &[kernel, arguments] : launched.differing) // from launches, too, that others stand for
+    for (unsigned i : arguments)
+      if (auto known = hints.find(kernel); known != hints.end() && i < known->second.arguments.size())
+        known->second.arguments[i].clear();
   return hints;
 }
 

@@ -119,7 +119,7 @@ static void writeSummary(const SearchOutcome &outcome, const OwnFlags &flags, co
        << word("gpu") << "; " << s.value("evaluations", 0) << " evaluations; " << word("stopText")
        << (fromStore ? "; from the store)\n" : ")\n");
   } else {
-    os << llvm::formatv("{0:f2} times faster, {1}{2}\n", best > 0 ? baseline / best : 0, verb, word("gpu"));
+    os << llvm::formatv("{0:f2} times faster, {1}{2}\n", outcome.gain(), verb, word("gpu"));
     os << "  recipe:     " << word("recipeText") << "\n";
     os << "  kernels:    " << timeText(baseline) << " -> " << timeText(best) << " ("
        << (measured ? "measured" : "predicted");

@@ -175,36 +175,33 @@ std::string optiml::plainLauncherText(const KernelRewrite &rewrite, const std::s
          originalLaunch(rewrite, names) + "    }\n}\n";
 }
 
-std::string optiml::chooserText(const std::string &name, llvm::ArrayRef<Dispatcher> dispatchers) {
-  std::string text =
-      "\n\n// OptiML: launches within templates choose by the instantiation of the kernel.\n"
-      "namespace {\ntemplate <typename... Parameters> struct " +
-      name +
-      "_any {\n"
-      "  void (*kernel)(Parameters...);\n"
-      "  void operator()(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, Parameters... arguments) const {\n"
-      "    kernel<<<grid, block, shared, stream>>>(arguments...);\n  }\n};\n"
-      "template <typename... Parameters> " +
-      name + "_any<Parameters...> " + name + "(void (*kernel)(Parameters...)) { return {kernel}; }\n";
-  std::vector<std::vector<Parameter>> done;
-  for (const auto &[rewrite, unused] : dispatchers) {
-    if (llvm::is_contained(done, rewrite->originalParameters))
-      continue;
-    done.push_back(rewrite->originalParameters);
-    std::map<std::string, std::string> names = launchNames(*rewrite);
-    std::string type = name + "_" + std::to_string(done.size()), kernel = names["kernel"];
-    std::string launch = names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " + names["stream"],
-                arguments = argumentList(*rewrite), parameters = declarations(rewrite->originalParameters);
-    std::string pointer = "void (*" + kernel + ")(" + parameters + ")";
-    text += "struct " + type + " {\n  " + pointer + ";\n  void operator()(dim3 " + names["grid"] + ", dim3 " +
-            names["block"] + ", size_t " + names["shared"] + ", cudaStream_t " + names["stream"] +
-            (parameters.empty() ? "" : ", " + parameters) + ") const {\n";
-    for (const auto &[other, dispatcher] : dispatchers)
-      if (other->originalParameters == rewrite->originalParameters)
-        text += "    if (" + kernel + " == " + nameThere(*other) + ")\n      return " + dispatcher + "(" + launch +
-                (arguments.empty() ? "" : ", " + arguments) + ");\n";
-    text += "    " + kernel + "<<<" + launch + ">>>(" + arguments + ");\n  }\n};\n";
-    text += "inline " + type + " " + name + "(" + pointer + ") { return {" + kernel + "}; }\n";
-  }
-  return text + "} // namespace\n";
+/// The class of a chooser, by the type of kernel.
+static std::string choiceName(const std::string &chooser) { return chooser + "_for"; }
+
+std::string optiml::chooserText(const std::string &name) {
+  return "\n\n// OptiML: launches within templates choose by the instantiation of the kernel.\n"
+         "namespace {\ntemplate <typename Kernel> struct " +
+         choiceName(name) + ";\ntemplate <typename... Parameters> struct " + choiceName(name) +
+         "<void (*)(Parameters...)> {\n"
+         "  void (*kernel)(Parameters...);\n"
+         "  void operator()(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, Parameters... arguments) const "
+         "{\n    kernel<<<grid, block, shared, stream>>>(arguments...);\n  }\n};\n"
+         "template <typename Kernel> " +
+         choiceName(name) + "<Kernel> " + name + "(Kernel kernel) { return {kernel}; }\n} // namespace\n";
+}
+
+std::string optiml::choiceText(const std::string &name, llvm::ArrayRef<Dispatcher> dispatchers) {
+  const KernelRewrite &first = *dispatchers.front().first;
+  std::map<std::string, std::string> names = launchNames(first);
+  std::string launch = names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " + names["stream"],
+              kernel = names["kernel"], arguments = argumentList(first),
+              parameters = declarations(first.originalParameters);
+  std::string text = "\nnamespace {\ntemplate <> struct " + choiceName(name) + "<void (*)(" + parameters +
+                     ")> {\n  void (*" + kernel + ")(" + parameters + ");\n  void operator()(dim3 " + names["grid"] +
+                     ", dim3 " + names["block"] + ", size_t " + names["shared"] + ", cudaStream_t " + names["stream"] +
+                     (parameters.empty() ? "" : ", " + parameters) + ") const {\n";
+  for (const auto &[rewrite, dispatcher] : dispatchers)
+    text += "    if (" + kernel + " == " + nameThere(*rewrite) + ")\n      return " + dispatcher + "(" + launch +
+            (arguments.empty() ? "" : ", " + arguments) + ");\n";
+  return text + "    " + kernel + "<<<" + launch + ">>>(" + arguments + ");\n  }\n};\n} // namespace\n";
 }

@@ -248,7 +248,7 @@ std::string Emitter::whyKept(const LaunchSite &site, const KernelRewrite &rewrit
     return "it stands in a template that launches different kernels";
   if (instance && !namesInstantiation(site, rewrite) && (!rewrite.besideOriginal || deducing(rewrite, "", "").empty()))
     return "it stands in a template and leaves the kernel's template arguments to a deduction that cannot be repeated";
-  if (instance && site.topLevelBegin < rewrite.insertAt)
+  if (instance && site.topLevelBegin < choosesFrom(rewrite))
     return "it stands in a template before the kernel";
   return "";
 }
@@ -337,11 +337,8 @@ void Emitter::keeps(const LaunchSite &site, const std::string &kernel, const std
 /// What chooses among the instantiations of a kernel, and its calls.
 void Emitter::emitFamily(const std::string &kernel, const Family &family) {
   std::string name = freshIdentifier(unqualified(llvm::StringRef(kernel).split('@').first).str() + "_optiml_choose");
-  unsigned at = 0;
-  for (const auto &[rewrite, dispatcher] : family.dispatchers)
-    at = std::max(at, rewrite->insertAt);
   const KernelRewrite &one = *family.dispatchers.front().first;
-  std::string text = chooserText(name, family.dispatchers), deduced;
+  std::string text = chooserText(name), deduced;
   for (const auto &[begin, site] : family.sites) {
     bool named = namesInstantiation(*site, one);
     if (!named && deduced.empty()) {
@@ -351,7 +348,29 @@ void Emitter::emitFamily(const std::string &kernel, const Family &family) {
     std::string call = named ? name + "(" + site->callee + ")" : deduced + givenArguments(*site);
     edits.push_back({site->begin, site->end, qualifierOf(one, *site) + call + "(" + launchArguments(*site) + ")"});
   }
-  edits.push_back({at, at, shielded(text)});
+  // Before the choices, and behind none of the launches.
+  const unsigned at = choosesFrom(one);
+  edits.insert(llvm::find_if(edits, [&](const Edit &edit) { return edit.begin == at; }), {at, at, shielded(text)});
+  std::vector<std::vector<Parameter>> done;
+  for (const auto &[rewrite, unused] : family.dispatchers) {
+    if (llvm::is_contained(done, rewrite->originalParameters))
+      continue;
+    done.push_back(rewrite->originalParameters);
+    std::vector<Dispatcher> alike;
+    unsigned behind = at;
+    for (const Dispatcher &dispatcher : family.dispatchers)
+      if (dispatcher.first->originalParameters == rewrite->originalParameters) {
+        alike.push_back(dispatcher);
+        behind = std::max(behind, dispatcher.first->insertAt);
+      }
+    edits.push_back({behind, behind, shielded(choiceText(name, alike))});
+  }
+}
+
+/// Where the chooser of a kernel's launches in templates stands: directly after the kernel's definition, if it can.
+unsigned Emitter::choosesFrom(const KernelRewrite &rewrite) const {
+  const KernelDecl *kernel = host.findKernel(rewrite.originalSymbol);
+  return rewrite.besideOriginal && kernel ? kernel->endOffset : rewrite.insertAt;
 }
 
 /// The original with all edits.

@@ -81,6 +81,7 @@ private:
   void tell(std::string remark); ///< once
   void keeps(const LaunchSite &site, const std::string &kernel, const std::string &why);
   void tellTaken(const std::string &symbol, const std::string &kernel);
+  unsigned choosesFrom(const KernelRewrite &rewrite) const;
   void emitFamily(const std::string &kernel, const Family &family);
   void emitLoops(const LoopRewrite &rewrite);
   llvm::Error assemble();

@@ -61,9 +61,12 @@ std::string compiledFor(unsigned arch, llvm::StringRef text);
 
 /// A rewrite and the name of its dispatcher.
 using Dispatcher = std::pair<const KernelRewrite *, std::string>;
-/// What a launch within a template calls, with the instantiation it names: choose(kernel<T>)(grid, block, shared,
-/// stream, arguments…). Which instantiation that is shows only at run time, where several have the same parameters.
-std::string chooserText(const std::string &name, llvm::ArrayRef<Dispatcher> dispatchers);
+/// What launches within templates call, with the instantiation they name: name(kernel<T>)(grid, block, shared, stream,
+/// arguments…). It launches that one, but where a choice says otherwise.
+std::string chooserText(const std::string &name);
+/// For the chooser `name`: takes the launches of these instantiations, which have the same parameters. Which one it is
+/// shows only at run time.
+std::string choiceText(const std::string &name, llvm::ArrayRef<Dispatcher> dispatchers);
 
 /// What is written beside kernels that are fused.
 struct FuseTextNames {

@@ -178,6 +178,10 @@ public:
     return std::move(result);
   }
 
+  static llvm::StringRef wordOf(llvm::StringRef directive) {
+    return directive.ltrim().drop_front().ltrim().take_while([](char c) { return std::isalpha(c); });
+  }
+
 private:
   /// What ends at one place: the declarators of `int a, b;`, or what one macro makes.
   struct Group {
@@ -335,9 +339,6 @@ private:
     }
     return all.drop_back(rest.size());
   }
-  static llvm::StringRef wordOf(llvm::StringRef directive) {
-    return directive.ltrim().drop_front().ltrim().take_while([](char c) { return std::isalpha(c); });
-  }
   std::string directivesOf(llvm::StringRef cut) const {
     std::string kept = "\n";
     while (!cut.empty()) {
@@ -401,4 +402,36 @@ std::string DeviceText::with(const std::vector<Insertion> &insertions,
 
 std::string DeviceText::whole() const {
   return with({}, [](const std::string &) { return true; });
+}
+
+std::string DeviceText::head() const {
+  const std::string all = whole();
+  llvm::StringRef rest = all;
+  if (parts.empty() || !rest.consume_front(parts.front().text)) // our own declarations
+    return "";
+  const size_t own = all.size() - rest.size();
+  size_t end = own; // behind the last line at which no conditional section is open
+  unsigned open = 0;
+  bool isComment = false, goesOn = false;
+  while (!rest.empty()) {
+    const llvm::StringRef line = rest.split('\n').first, word = line.trim();
+    if (goesOn) {
+      goesOn = word.ends_with("\\");
+    } else if (isComment || word.starts_with("/*")) {
+      isComment = !word.contains("*/");
+      if (!isComment && !word.ends_with("*/"))
+        break;
+    } else if (word.starts_with("#")) {
+      goesOn = word.ends_with("\\");
+      const llvm::StringRef directive = DeviceTextCutter::wordOf(word);
+      open += directive.starts_with("if");
+      open -= directive == "endif" && open;
+    } else if (!word.empty() && !word.starts_with("//")) {
+      break;
+    }
+    rest = rest.drop_front(std::min(line.size() + 1, rest.size()));
+    if (!open && !isComment && !goesOn)
+      end = all.size() - rest.size();
+  }
+  return llvm::StringRef(all).slice(own, end).contains("include") ? all.substr(0, end) : "";
 }

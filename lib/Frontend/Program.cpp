@@ -1,6 +1,7 @@
 //===- Program.cpp - one parsed CUDA translation unit ---------------------===//
 #include "optiml/Frontend/Program.h"
 #include "KernelDirective.h"
+#include "KernelPlace.h"
 #include "PointerFields.h"
 #include "PrecompiledIncludes.h"
 #include "optiml/Frontend/ClangRun.h"
@@ -155,12 +156,15 @@ public:
     kernel.isTemplate = fn->isTemplateInstantiation();
     SourceLocation end =
         sm.getExpansionRange(fn->getEndLoc()).getEnd(); // of a macro that makes the kernel: behind its arguments
-    if (const TemplateArgumentList *list = fn->getTemplateSpecializationArgs())
-      kernel.argumentsAreKnown =
-          llvm::all_of(list->asArray(), [&](const TemplateArgument &a) { return isKnownAt(a, end); });
     kernel.inMainFile = sm.isInMainFile(end);
-    if (kernel.inMainFile)
+    if (kernel.inMainFile) {
       kernel.endOffset = sm.getFileOffset(Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts()));
+      kernel.placeOffset = kernel.endOffset;
+    }
+    if (const TemplateArgumentList *list = fn->getTemplateSpecializationArgs(); list && kernel.inMainFile)
+      for (const TemplateArgument &argument : list->asArray())
+        if (kernel.placeOffset)
+          kernel.placeOffset = placeBehind(argument, *fn->getDeclContext(), kernel.placeOffset, ast);
     const FunctionDecl *written = fn->getTemplateInstantiationPattern();
     kernel.source = sourceText((written ? written : fn)->getSourceRange());
     kernel.pointers = pointerFieldsOf(*fn);
@@ -389,29 +393,6 @@ private:
   std::set<const DeclRefExpr *> understood; ///< uses of kernels' addresses
   std::vector<DeviceVariable> &variables;
   std::vector<std::string> &errors; ///< of directives
-  /// A number, a built-in type, or a class with a name that is defined before `place`.
-  bool isKnownAt(const TemplateArgument &argument, SourceLocation place) const {
-    if (argument.getKind() == TemplateArgument::Integral)
-      return true;
-    if (argument.getKind() != TemplateArgument::Type)
-      return false;
-    QualType type = argument.getAsType().getCanonicalType();
-    while (type->isPointerType())
-      type = type->getPointeeType();
-    if (type->isBuiltinType())
-      return true;
-    const TagDecl *tag = type->getAsTagDecl();
-    const TagDecl *definition = tag ? tag->getDefinition() : nullptr;
-    if (!definition || definition->getName().empty() || definition->getParentFunctionOrMethod() ||
-        !sm.isBeforeInTranslationUnit(sm.getExpansionLoc(definition->getLocation()), place))
-      return false;
-    for (const DeclContext *around = definition->getDeclContext(); around; around = around->getParent())
-      if (isa<ClassTemplateSpecializationDecl>(around))
-        return false;
-    auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(definition);
-    return !specialization || llvm::all_of(specialization->getTemplateArgs().asArray(),
-                                           [&](const TemplateArgument &a) { return isKnownAt(a, place); });
-  }
 
   Decl *topLevel = nullptr, *outermost = nullptr;
   bool inTemplate = false, isPattern = false; ///< as LaunchSite's

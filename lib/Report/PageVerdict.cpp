@@ -48,7 +48,12 @@ static std::string headline(const SearchLog &log) {
     return "The search was cut off before it ended";
   if (!replaced(log))
     return "The original stays" + (log.text("/result/kept").empty() ? "" : ": " + escaped(log.text("/result/kept")));
-  return llvm::formatv("<strong>{0}</strong> times faster, {1}{2}", ratio(after > 0 ? before / after : 0), how, gpu);
+  const double program = log.number("/result/programSpeedup"); // all kernels of the program that was written
+  return llvm::formatv("<strong>{0}</strong> times faster, {1}{2}",
+                       ratio(program > 0 ? program
+                             : after > 0 ? before / after
+                                         : 0),
+                       how, gpu);
 }
 
 static std::string programGain(const SearchLog &log) {

@@ -43,6 +43,8 @@ bool optiml::mergeWorkloads(const std::vector<std::string> &folders, const std::
     for (const std::string &message : part.leftOut)
       if (noted.insert(message).second)
         merged.leftOut.push_back(message);
+    for (auto &[kernel, arguments] : part.differing)
+      merged.differing[kernel].merge(arguments);
     for (LaunchImage &launch : part.launches) {
       Kept &kept = classes[launch.launchClass];
       kept.weight += launch.weight;

@@ -143,6 +143,7 @@ void Recorder::stopClock() { recording += Clock::now() - begun; }
 bool Recorder::begin(LaunchImage launch) {
   current = std::move(launch);
   current.sequence = workload.totalLaunches++;
+  compareArguments();
   if (seen[current.kernel]++ < limits.skip)
     return false;
   LaunchClass &c = classes[current.launchClass];
@@ -158,6 +159,17 @@ bool Recorder::begin(LaunchImage launch) {
   }
   begun = Clock::now();
   return true;
+}
+
+void Recorder::compareArguments() {
+  auto [first, isFirst] = firstArguments.try_emplace(current.kernel);
+  if (isFirst)
+    for (const ArgumentImage &a : current.arguments)
+      first->second.push_back(a.bytes);
+  else
+    for (size_t i = 0; i < std::min(first->second.size(), current.arguments.size()); ++i)
+      if (first->second[i] != current.arguments[i].bytes)
+        workload.differing[current.kernel].insert(unsigned(i));
 }
 
 bool Recorder::admit(uint64_t bufferBytes) {

@@ -71,6 +71,8 @@ bool Workload::write(std::string &error) const {
     all.push_back(toJson(l));
   json j{{"format", formatName},           {"version", 1},       {"programArguments", programArguments},
          {"totalLaunches", totalLaunches}, {"leftOut", leftOut}, {"launches", all}};
+  if (!differing.empty())
+    j["differing"] = differing;
   return writeJson(j, directory + "/workload.json", error);
 }
 
@@ -181,6 +183,10 @@ bool Workload::read(const std::string &directory, Workload &into, std::string &e
       into.programArguments.push_back(a.text(1 << 20));
     for (const Field &a : root.at("leftOut").elements(1 << 20))
       into.leftOut.push_back(a.text());
+    if (root.has("differing"))
+      for (const auto &[kernel, arguments] : root.at("differing").members())
+        for (const Field &a : arguments.elements(65536))
+          into.differing[kernel].insert(unsigned(a.integer(0, 65535)));
     for (const Field &l : root.at("launches").elements(1 << 20)) {
       into.launches.push_back(readLaunch(l, directory));
       if (!root.good())

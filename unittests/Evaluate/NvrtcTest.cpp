@@ -68,3 +68,33 @@ TEST(Nvrtc, MakesTheCodeThatNvccMakes) {
   EXPECT_NE(result.diagnostics.find("nothing"), std::string::npos) << result.diagnostics;
   EXPECT_FALSE(haveLikeCode(dir.file("missing.cubin"), request.cubin));
 }
+
+// A header is precompiled by one process and used by others, with the same code as without.
+TEST(Nvrtc, PrecompilesHeaders) {
+  auto toolchain = llvm::cantFail(Toolchain::find(OPTIML_BUILD_DIR "/bin/optiml-opt"));
+  toolchain.libDir = OPTIML_BUILD_DIR "/lib";
+  std::optional<Nvrtc> nvrtc = Nvrtc::find(toolchain);
+  if (!nvrtc)
+    GTEST_SKIP() << "the toolkit has no NVRTC";
+  TempDir dir = llvm::cantFail(TempDir::create("optiml-nvrtc-test"));
+  CubinRequest request;
+  request.source = dir.file("k.cu");
+  request.cubin = dir.file("k.cubin");
+  request.architecture = "sm_90";
+  request.limits.seconds = 60;
+  const std::string head = "#include <cuda_fp16.h>\n", precompiled = dir.file("head.pch"),
+                    kernel = "__global__ void k(__half *x) { x[threadIdx.x] = __hadd(x[threadIdx.x], x[0]); }\n";
+  llvm::cantFail(writeFileAtomically(request.source, head));
+  CubinResult created = llvm::cantFail(nvrtc->compile(request, {"--create-pch=" + precompiled}, {}));
+  if (!created.ok)
+    GTEST_SKIP() << "this NVRTC, or this machine, precompiles no headers: " << created.diagnostics;
+  llvm::cantFail(writeFileAtomically(request.source, head + kernel));
+  CubinResult plain = llvm::cantFail(nvrtc->compile(request, {}, {}));
+  ASSERT_TRUE(plain.ok) << plain.diagnostics;
+  CubinRequest other = request;
+  other.cubin = dir.file("other.cubin");
+  CubinResult quick = llvm::cantFail(nvrtc->compile(other, {"--use-pch=" + precompiled}, {}));
+  ASSERT_TRUE(quick.ok) << quick.diagnostics;
+  EXPECT_TRUE(haveLikeCode(other.cubin, request.cubin));
+  EXPECT_EQ(quick.report.size(), 1u);
+}

@@ -1,5 +1,6 @@
 //===- ProgramTest.cpp - what is seen of a program ------------------------===//
 #include "optiml/Frontend/Program.h"
+#include "optiml/Frontend/DeviceText.h"
 #include "optiml/Support/TempDir.h"
 #include <gtest/gtest.h>
 
@@ -73,4 +74,23 @@ TEST(Program, PointersToStructures) {
   for (const PointerField &p : program->kernels()[0].pointers)
     found += std::to_string(p.parameter) + ":" + p.pointee + " ";
   EXPECT_EQ(found, "0:double 1:{8: float@0 int@4} 2:Choice 3:{16: float@0 float@4 float@8} 4:Bits 5:float 6:int ");
+}
+
+// What all texts of a program for NVRTC begin with: directives up to the first declaration.
+TEST(Program, HeadOfItsDeviceText) {
+  TempDir dir = llvm::cantFail(TempDir::create("optiml-program-test"));
+  auto headOf = [&](const std::string &text) {
+    auto program = parsed(dir, text.c_str());
+    return program ? DeviceText::of(*program).head() : "no program";
+  };
+  const std::string kernel = "__global__ void k(__half *x, int n) { x[n] = __float2half(float(TWICE(n))); }\n",
+                    includes =
+                        "/* All that\n   is included. */\n#include <cuda_fp16.h>\n#define TWICE(x) \\\n  ((x) + (x))\n"
+                        "#ifdef MORE // not here\n#include <cooperative_groups.h>\n#endif\n";
+  std::string head = headOf(includes + "#if 1\n" + kernel + "#endif\n");
+  EXPECT_NE(head.find("#include <cuda_fp16.h>"), std::string::npos) << head;
+  EXPECT_TRUE(llvm::StringRef(head).ends_with("#endif\n")) << head;
+  EXPECT_EQ(head.find("#if 1"), std::string::npos) << head;
+  EXPECT_EQ(headOf("#define TWICE(x) (2 * (x))\n__global__ void k(int *x, int n) { x[n] = TWICE(n); }\n"), "")
+      << "it includes nothing";
 }

@@ -160,6 +160,31 @@ TEST_F(RecorderTest, OneLaunchOfAKernelStandsForOthers) {
       << "once a kernel";
 }
 
+// Also of launches that are not kept: nothing is known of an argument on which only the kept ones agree.
+TEST_F(RecorderTest, DifferingArgumentsAreThoseOfAllLaunches) {
+  open({0, 8 * size, 8, 3 * size});
+  auto launchWith = [&](int left, int width) {
+    LaunchImage l = launchOf("k");
+    for (int value : {left, width})
+      l.arguments.push_back({std::string(reinterpret_cast<char *>(&value), 4), false, -1, 0});
+    if (!recorder.begin(std::move(l)) || !recorder.admit(size))
+      return false;
+    const std::string data(size, 'a');
+    BufferImage b;
+    b.address = address;
+    b.bytes = size;
+    EXPECT_TRUE(recorder.addBuffer(b, data.data()) && recorder.setAfter(0, data.data()));
+    recorder.commit();
+    return true;
+  };
+  EXPECT_TRUE(launchWith(23, 4));
+  EXPECT_TRUE(launch('c', 'd', "second"));
+  EXPECT_FALSE(launchWith(24, 4));
+  Workload w = written();
+  ASSERT_EQ(w.launches.size(), 2u);
+  EXPECT_EQ(w.differing, (std::map<std::string, std::set<unsigned>>{{"k", {1}}}));
+}
+
 TEST_F(RecorderTest, SaysWhichLimitWasMet) {
   open({2, 2 * size, 2});
   EXPECT_EQ(recorder.room(), size);

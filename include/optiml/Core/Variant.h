@@ -41,9 +41,9 @@ struct KernelRewrite {
   std::string original;       ///< qualified name with template arguments, e.g. "ns::scale<float>" (KernelDecl::name)
   std::string originalSymbol; ///< mangled
   std::string twin;           ///< identifier of the new kernel
-  std::string twinText;       ///< its definition, printed; inserted after the original's definition
+  std::string twinText;       ///< its definition, printed
   unsigned insertAt = 0;      ///< byte offset in the original text where the twin goes
-  bool besideOriginal = true; ///< directly after the original's definition, in its namespace
+  bool besideOriginal = true; ///< after the original's definition, in its namespace
   std::vector<Parameter> originalParameters;  ///< the original's
   unsigned originalMaxThreads = 1024;         ///< threads a block that the original may be launched with
   std::map<std::string, MemberPlace> members; ///< of the original's parameters, as "p.n"

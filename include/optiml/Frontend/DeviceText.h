@@ -30,6 +30,9 @@ public:
   bool empty() const { return parts.empty(); }
   /// With all kernels.
   std::string whole() const;
+  /// What every such text begins with: declarations, and the directives before the first of the program's own. Empty
+  /// where that includes no file.
+  std::string head() const;
   /// Of templates: instantiations that the program has, which the text does not ask for (KernelDecl::name).
   const std::vector<std::string> &instantiations() const { return templates; }
 

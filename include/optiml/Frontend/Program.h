@@ -45,10 +45,12 @@ struct KernelDecl {
   unsigned line = 0;
   std::string file;
   bool isTemplate = false;
-  bool argumentsAreKnown = true; ///< template arguments are numbers and types that are defined before the kernel
   bool inMainFile = false;
   /// Byte offset in the main file just after the definition's closing brace (of the template, for an instantiation).
   unsigned endOffset = 0;
+  /// The same, or further on in the kernel's namespace, behind the types that are arguments of the template; 0: there
+  /// is no such place, or none is known.
+  unsigned placeOffset = 0;
   std::string source; ///< the definition as written, of a template for its instantiations; empty when a macro makes it
   std::vector<PointerField> pointers;
   KernelDirective directive;

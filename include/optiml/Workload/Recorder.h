@@ -103,6 +103,8 @@ private:
   bool wanted(const LaunchClass &c) const;
   bool affordsAnother() const;
   void stopClock();
+  /// Notes which arguments differ from those of the kernel's first launch.
+  void compareArguments();
   bool replaces(const LaunchClass &c) const { return limits.perClass && c.kept.size() >= limits.perClass; }
   bool store(const void *data, uint64_t bytes, std::string &name);
   void release(const LaunchImage &launch);
@@ -115,8 +117,9 @@ private:
   CaptureLimits limits;
   Workload workload;
   std::map<std::string, LaunchClass> classes;
-  std::map<std::string, uint64_t> seen; ///< launches, by kernel
-  std::map<std::string, unsigned> uses; ///< of blobs
+  std::map<std::string, uint64_t> seen;                           ///< launches, by kernel
+  std::map<std::string, std::vector<std::string>> firstArguments; ///< of its first launch, by kernel
+  std::map<std::string, unsigned> uses;                           ///< of blobs
   std::map<std::string, uint64_t> sizes;
   std::set<std::string> noted;
   uint64_t stored = 0;

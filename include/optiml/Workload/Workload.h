@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,9 @@ struct Workload {
   std::vector<LaunchImage> launches;
   uint64_t totalLaunches = 0;
   std::vector<std::string> leftOut; ///< launches not kept, and why (limits)
+  /// By kernel (a mangled name): the arguments that not all launches of the program have alike, those included that are
+  /// not kept.
+  std::map<std::string, std::set<unsigned>> differing;
 
   /// Reads directory/workload.json. On failure returns false and says why in `error`.
   static bool read(const std::string &directory, Workload &into, std::string &error);

@@ -13,6 +13,8 @@ using namespace optiml;
 // Of the processors' time: it is loaded from a disk the first time.
 static constexpr double worthNvrtc = 0.7;
 static constexpr unsigned mostRefused = 4;
+// In place of the head of a text.
+static const std::string headLine = "#include \"head.cuh\"\n";
 
 CompiledText::~CompiledText() { llvm::sys::fs::remove_directories(directory); }
 
@@ -114,7 +116,9 @@ std::shared_ptr<const CompiledText> TextCompiler::compileAlone(const std::string
   auto compiled = begin(text, own);
   if (compiled) {
     own.source = (*compiled)->directory + "/alone.cu";
-    if (llvm::Error e = writeFileAtomically(own.source, alone))
+    llvm::StringRef rest = alone;
+    const bool hasHead = !head.empty() && rest.consume_front(head);
+    if (llvm::Error e = writeFileAtomically(own.source, (hasHead ? headLine : "") + rest.str()))
       compiled = std::move(e);
     else if (auto result = nvrtc->compile(own, options, kernels); !result)
       compiled = result.takeError();
@@ -129,6 +133,30 @@ std::shared_ptr<const CompiledText> TextCompiler::compileAlone(const std::string
   return nullptr; // nvcc tells what is wrong
 }
 
+void TextCompiler::precompileHead() {
+  const std::string text = device.head(), folder = dir.file("head");
+  if (text.empty() || llvm::sys::fs::create_directory(folder))
+    return;
+  CubinRequest own = request;
+  own.source = folder + "/alone.cu";
+  own.cubin = folder + "/out.cubin";
+  const std::string precompiled = folder + "/head.pch";
+  std::vector<std::string> creating = options;
+  creating.insert(creating.end(), {"-I" + folder, "--create-pch=" + precompiled});
+  llvm::Error written = writeFileAtomically(folder + "/head.cuh", text);
+  if (!written)
+    written = writeFileAtomically(own.source, headLine);
+  if (written)
+    return llvm::consumeError(std::move(written));
+  auto created = nvrtc->compile(own, creating, {});
+  if (!created)
+    return llvm::consumeError(created.takeError());
+  if (!created->ok || !llvm::sys::fs::exists(precompiled))
+    return; // an older NVRTC, or a text of which it makes none
+  head = text;
+  options.insert(options.end(), {"-I" + folder, "--use-pch=" + precompiled, "--pch-messages=false"});
+}
+
 void TextCompiler::useDeviceText(DeviceText text, std::shared_ptr<const CompiledText> original) {
   auto same = nvrtcOptions(request.flags);
   nvrtc = same && !text.empty() ? Nvrtc::find(toolchain) : std::nullopt;
@@ -137,6 +165,7 @@ void TextCompiler::useDeviceText(DeviceText text, std::shared_ptr<const Compiled
   options = std::move(*same);
   device = std::move(text);
   trusted = std::async(std::launch::async, [this, original = std::move(original)] {
+              precompileHead();
               const std::string whole = device.whole();
               auto alone = compileAlone(whole, whole, device.instantiations());
               return alone && alone->processorSeconds < worthNvrtc * original->processorSeconds &&

@@ -294,8 +294,8 @@ private:
     memory.accessed(*s, true, reads, writes);
     memory.accessed(*s, false, headReads, headWrites);
     reads.insert(headReads.begin(), headReads.end());
-    if (!headWrites.empty() || (!headReads.empty() && !writes.empty()))
-      return restored(notApplicable("line {0}: the loop's bounds may change in it", s->line));
+    if (llvm::Error e = requireFixedHead(state, model, *s, headReads, headWrites, writes))
+      return restored(std::move(e));
 
     if (!handed->onlyScalars() || !writes.empty() || !readsSorted(*s).empty() ||
         !llvm::all_of(handed->reductions, isUnordered))

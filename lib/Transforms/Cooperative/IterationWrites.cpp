@@ -78,3 +78,18 @@ llvm::Error optiml::requireOwnWrites(KernelState &state, const KernelModel &mode
         return notApplicable("the loop reads '{0}' beside updating '{1}' atomically", access.array, array);
   return llvm::Error::success();
 }
+
+llvm::Error optiml::requireFixedHead(KernelState &state, const KernelModel &model, const Stmt &loop,
+                                     const std::set<std::string> &headReads, const std::set<std::string> &headWrites,
+                                     const std::set<std::string> &bodyWrites) {
+  for (const std::string &written : bodyWrites)
+    for (const std::string &read : headReads) {
+      if (written == read)
+        return notApplicable("line {0}: the loop's bounds may change in it", loop.line);
+      if (llvm::Error e = requireDisjoint(state, model, written, read))
+        return e;
+    }
+  if (!headWrites.empty())
+    return notApplicable("line {0}: the loop's bounds may change in it", loop.line);
+  return llvm::Error::success();
+}

@@ -15,6 +15,12 @@ bool isSharedByAll(const KernelModel &model, const Access &access);
 llvm::Error requireOwnWrites(KernelState &state, const KernelModel &model, const CountedLoop &loop,
                              const std::set<std::string> &explained);
 
+/// That the loop's head writes no array, and its body none that the head reads. Conditions are required of `state`;
+/// NotApplicable where they cannot be told apart.
+llvm::Error requireFixedHead(KernelState &state, const KernelModel &model, const Stmt &loop,
+                             const std::set<std::string> &headReads, const std::set<std::string> &headWrites,
+                             const std::set<std::string> &bodyWrites);
+
 } // namespace optiml
 
 #endif

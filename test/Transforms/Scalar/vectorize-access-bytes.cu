@@ -11,7 +11,7 @@
 // RUN: optiml-opt --reread --emit --passes='block-shape[threshold]{x=256,y=1};vectorize-access[threshold]{width=16};block-shape[luma]{x=128,y=1};vectorize-access[luma]{width=8};block-shape[tint]{x=32,y=8};vectorize-access[tint]{width=4};block-shape[pitched]{x=32,y=8};vectorize-access[pitched]{width=4};block-shape[magnitude]{x=128,y=1};vectorize-access[magnitude]{width=2};block-shape[gains]{x=128,y=1};vectorize-access[gains]{width=8}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: %verify=%t.cu %s -- 64 48 | %check=SAME
-// RUN: %verify=%t.cu %s -- 61 7 | %check=SAME
+// RUN: timeout 600 optiml-run --coverage=10 --verify=%t.cu %s -- 61 7 | %check=SAME
 // SAME: the same results
 // NONE: no array is accessed at neighbouring elements by neighbouring threads
 // ENOUGH: half as many elements are accessed by vectors of the same size

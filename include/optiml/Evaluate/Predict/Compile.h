@@ -59,6 +59,8 @@ private:
   std::shared_ptr<const CompiledText> compileAlone(const std::string &alone, const std::string &text,
                                                    const std::vector<std::string> &kernels) const;
   llvm::Expected<std::shared_ptr<CompiledText>> begin(const std::string &text, CubinRequest &own) const;
+  /// Lets NVRTC precompile what all device texts begin with, where that includes files.
+  void precompileHead();
   bool isNvrtcTrusted() const;
   Toolchain toolchain;
   TempDir dir;
@@ -72,6 +74,7 @@ private:
   std::optional<Nvrtc> nvrtc; ///< with what follows
   std::vector<std::string> options;
   DeviceText device;
+  std::string head;                                      ///< of all texts, if NVRTC has it precompiled
   mutable std::atomic<unsigned> accepted{0}, refused{0}; ///< by NVRTC alone
   std::shared_future<bool> trusted;                      ///< last, for it uses the others
 };
