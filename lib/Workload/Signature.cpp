@@ -211,3 +211,15 @@ std::vector<ElementType> optiml::bufferTypes(const LaunchImage &launch) {
   }
   return result;
 }
+
+bool optiml::pointsToConst(const LaunchImage &launch, unsigned buffer) {
+  const std::vector<std::string> types = parameterTypes(launch.kernel);
+  bool all = false;
+  for (size_t i = 0; i < launch.arguments.size() && i < types.size(); ++i)
+    if (launch.arguments[i].buffer == int(buffer)) {
+      if (types[i].find("const*") == std::string::npos && types[i].find("const *") == std::string::npos)
+        return false;
+      all = true;
+    }
+  return all;
+}

@@ -27,6 +27,8 @@ bool sameFunction(const std::string &a, const std::string &b);
 
 /// Parameter types of a mangled function name; empty when it has none or is not mangled.
 std::vector<std::string> parameterTypes(const std::string &symbol);
+/// The launch has the buffer (its number) from parameters that point to constants, and from no other.
+bool pointsToConst(const LaunchImage &launch, unsigned buffer);
 
 enum class ElementKind { Unknown, Float, Double, Half, BFloat16, Integer };
 struct ElementType {

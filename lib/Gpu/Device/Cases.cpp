@@ -73,6 +73,7 @@ bool Cases::restore(const DeviceCase &c, const Run &run, bool all) {
 
 bool Cases::runOnce(const DeviceCase &c, const Run &run, double seconds, Outcome &outcome) {
   outcome = {};
+  const auto begin = std::chrono::steady_clock::now();
   if (!restore(c, run, true) || !launches.enqueue(run, outcome.failure)) {
     if (outcome.failure == Failure::None)
       outcome.failure = Failure::Runtime;
@@ -80,7 +81,9 @@ bool Cases::runOnce(const DeviceCase &c, const Run &run, double seconds, Outcome
     return false;
   }
   switch (device.wait(seconds)) {
-  case Device::Wait::Done: return true;
+  case Device::Wait::Done:
+    outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return true;
   case Device::Wait::TimedOut:
     outcome.failure = Failure::Timeout;
     outcome.why = device.error + ", on " + c.request.name;
@@ -264,7 +267,6 @@ static bool isBrief(const DeviceCase &c) { return !c.request.inputs.empty() && c
 bool Cases::findUnstable(DeviceCase &c, const Run &run, double limit) {
   unsigned n = std::min<unsigned>(unsigned(c.buffers.size()), Device::counters);
   std::vector<Place> places(n);
-  const auto begin = std::chrono::steady_clock::now();
   for (int again = 0; again < 2 && !isBrief(c); ++again) {
     Outcome outcome;
     if (!runOnce(c, run, limit, outcome) || !device.resetCounters(std::max(1u, n)))
@@ -292,21 +294,9 @@ bool Cases::findUnstable(DeviceCase &c, const Run &run, double limit) {
       return false;
     for (unsigned i = 0; i < n; ++i)
       c.buffers[i].unstable |= outside[i] != nowhere;
-    c.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / (again + 1);
+    c.seconds = outcome.seconds;
   }
   return true;
-}
-
-static bool pointsToConst(const DeviceLaunch &launch, unsigned buffer) {
-  std::vector<std::string> types = parameterTypes(launch.image->kernel);
-  bool all = false;
-  for (size_t i = 0; i < launch.image->arguments.size() && i < types.size(); ++i)
-    if (launch.image->arguments[i].buffer == int(buffer)) {
-      if (types[i].find("const*") == std::string::npos && types[i].find("const *") == std::string::npos)
-        return false;
-      all = true;
-    }
-  return all;
 }
 
 /// Keeps the poison when the original gives the same on the poisoned buffer. False: the device failed.
@@ -317,7 +307,7 @@ bool Cases::tryPoison(DeviceCase &c, const Run &run, unsigned i, bool careful) {
   bool floating = type.isFloating();
   bool integers = type.kind == ElementKind::Integer && type.bytes >= 4;
   if (!b.present || b.unstable || !info.symbol.empty() || info.bytes < 4 || (info.bytes & 3) ||
-      pointsToConst(*run.launch, i) || !(floating || (integers && !careful && (b.changed || !c.changesAny()))))
+      pointsToConst(*run.launch->image, i) || !(floating || (integers && !careful && (b.changed || !c.changesAny()))))
     return true;
   int low = 0, high = 0;
   if (integers) {
@@ -447,7 +437,7 @@ static bool guessBound(Device &device, DeviceCase::Buffer &b, const BufferImage 
   return true;
 }
 
-bool Cases::prepare(DeviceCase &c, Module &original, bool careful, double limit) {
+bool Cases::prepare(DeviceCase &c, Module &original, bool careful, double limit, double worthwhile) {
   const DeviceLaunch &launch = launches.launches()[c.request.launch];
   if (!launch.unusable.empty()) {
     c.unusable = launch.unusable;
@@ -474,6 +464,10 @@ bool Cases::prepare(DeviceCase &c, Module &original, bool careful, double limit)
   if (!runOnce(c, run, limit, outcome)) { // the first launch also loads code
     c.unusable = "the original fails on it: " + outcome.why;
     return !device.lost;
+  }
+  if (outcome.seconds > worthwhile) {
+    c.unusable = "the original takes " + number(outcome.seconds, 2) + " s on it, too long to run each variant on it";
+    return true;
   }
   if (!snapshot(c, run))
     return false;

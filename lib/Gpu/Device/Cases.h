@@ -50,7 +50,8 @@ struct Outcome {
   Failure failure = Failure::None; ///< the run itself went wrong
   std::string difference;          ///< empty: equal
   bool good() const { return failure == Failure::None && difference.empty(); }
-  std::string why; ///< of the failure
+  std::string why;    ///< of the failure
+  double seconds = 0; ///< that setting up and running took
 };
 
 /// A run that should take so many seconds may take so many.
@@ -61,8 +62,8 @@ public:
   Cases(Device &device, Launches &launches) : device(device), launches(launches) {}
 
   /// Runs the original, each time for at most `limit` seconds. False: the device failed (Device::error, Device::lost);
-  /// a case that cannot be used says why.
-  bool prepare(DeviceCase &c, Module &original, bool careful, double limit);
+  /// a case that cannot be used says why. Nor is one used on which a run takes longer than `worthwhile` seconds.
+  bool prepare(DeviceCase &c, Module &original, bool careful, double limit, double worthwhile);
   /// Frees what all prepared cases hold; they must not be used any more.
   void forget();
 

@@ -29,6 +29,10 @@ LoadReply Worker::load(const LoadRequest &request) {
   return reply;
 }
 
+/// With made-up row lengths, say, one thread may do the work of all. Every variant would take as long on such inputs,
+/// and the search would see a few of them instead of hundreds.
+static double worthwhileBeside(double captured) { return 0.05 + 20 * captured; }
+
 PrepareReply Worker::prepare(const PrepareRequest &request) {
   PrepareReply reply;
   cold = request.cold;
@@ -48,7 +52,9 @@ PrepareReply Worker::prepare(const PrepareRequest &request) {
     }
     // On other inputs a loop may never end; the captured ones come first and tell how long a run takes.
     const DeviceCase *known = wanted.inputs.empty() ? nullptr : captured(wanted.launch);
-    if (!cases.prepare(c, *original, request.careful, known ? limitAfter(known->seconds) : firstRunSeconds)) {
+    const double limit = known ? limitAfter(known->seconds) : firstRunSeconds,
+                 worthwhile = known && !request.careful ? worthwhileBeside(known->seconds) : limit;
+    if (!cases.prepare(c, *original, request.careful, limit, worthwhile)) {
       reply.why = device.error;
       return reply;
     }
