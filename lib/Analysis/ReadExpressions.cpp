@@ -452,7 +452,8 @@ ExprRef KernelReader::unaryOperator(const cl::UnaryOperator *x) {
 
 ExprRef KernelReader::converted(const ExprRef &e, cl::QualType to) {
   Type type = convert(to.getUnqualifiedType());
-  if (e->type.sameNumber(type))
+  const bool areBool = e->type.cls == Type::Class::Bool && type.cls == Type::Class::Bool;
+  if (areBool || e->type.sameNumber(type))
     return e;
   auto cast = std::make_shared<Expr>(*castTo(type, e));
   cast->line = e->line;

@@ -1,6 +1,8 @@
 //===- LineMarks.cpp - text of several files in one -----------------------===//
 #include "optiml/Frontend/LineMarks.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
+#include <cstdint>
 
 using namespace optiml;
 using llvm::StringRef;
@@ -50,6 +52,27 @@ std::string optiml::lineMarkAt(StringRef text, size_t offset, StringRef file) {
       place.line += line.ends_with("\n");
   });
   return lineMark(place.line, place.file);
+}
+
+StringRef optiml::lineAt(StringRef text, StringRef file, size_t number, StringRef function) {
+  Mark place; // of the line to come; without a file: the text's own
+  size_t sinceMention = text.size(), least = SIZE_MAX;
+  StringRef found;
+  forEachLine(text, [&](StringRef line, const std::optional<Mark> &mark) {
+    if (mark) {
+      place = *mark;
+      return;
+    }
+    sinceMention = line.contains(function) ? 0 : sinceMention + 1;
+    const bool isIts = place.line == number &&
+                       (place.file.empty() || llvm::sys::path::filename(place.file) == llvm::sys::path::filename(file));
+    if (isIts && sinceMention < least) {
+      least = sinceMention;
+      found = line.trim();
+    }
+    ++place.line;
+  });
+  return found;
 }
 
 std::string optiml::withoutLineMarks(StringRef text) {

@@ -35,7 +35,7 @@ __device__ bool halve(float *row, int n) {
 // FACTORED-NEXT: for (int i_1 = 0; i_1 < 8; i_1++) {
 // FACTORED-NEXT: for (int j = 0; j < i_1; j++) {
 // FACTORED-NEXT: if (data[(long long)(i * 8) + j] > 90.0f) {
-// FACTORED-NEXT: result = (bool)false;
+// FACTORED-NEXT: result = false;
 // FACTORED-NEXT: returned = true;
 // FACTORED-NEXT: break;
 // FACTORED-NEXT: }
@@ -47,7 +47,7 @@ __device__ bool halve(float *row, int n) {
 // FACTORED-NEXT: if (data[(long long)(i * 8) + i_1] < -90.0f) {
 // FACTORED: if (!returned) {
 // FACTORED-NEXT: data[i * 8] += 1.0f;
-// FACTORED-NEXT: result = (bool)true;
+// FACTORED-NEXT: result = true;
 // FACTORED-NEXT: }
 // FACTORED-NEXT: if (!result) {
 __global__ void factored(float *data, int *failed, int n) {

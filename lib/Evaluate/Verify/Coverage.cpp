@@ -1,5 +1,7 @@
 //===- Coverage.cpp - which code of a program text ran ----------------------===//
 #include "Coverage.h"
+#include "optiml/Core/KernelName.h"
+#include "optiml/Frontend/LineMarks.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
@@ -235,10 +237,12 @@ void Coverage::ignoreFunctions(const std::set<uint64_t> &hashes) {
     it = hashes.count(it->second.functionHash) ? sites.erase(it) : std::next(it);
 }
 
-static llvm::StringRef lineOf(llvm::StringRef text, uint32_t number) {
-  for (uint32_t i = 1; i < number && !text.empty(); ++i)
-    text = text.split('\n').second;
-  return text.split('\n').first.trim();
+/// Of a function of the text, or of a template's instantiation.
+static llvm::StringRef lineOf(llvm::StringRef text, llvm::StringRef file, uint32_t number, llvm::StringRef function) {
+  return lineAt(text, file, number, unqualified(function).take_until([](char c) { return c == '<' || c == '('; }));
+}
+static llvm::StringRef lineOf(llvm::StringRef text, const emu::MissedCode &m, uint32_t above = 0) {
+  return m.line > above ? lineOf(text, m.file, m.line - above, m.function) : "";
 }
 
 /// Of a line, as variants have it: what it does, and the condition that stands before it.
@@ -301,8 +305,8 @@ void Coverage::ignoreCopies(llvm::StringRef text, const Coverage &original, llvm
   };
   std::set<Key> there;
   for (const auto &[code, m] : original.never) {
-    const llvm::StringRef line = lineOf(originalText, m.line);
-    const Statement s = statementOf(line, m.line > 1 ? lineOf(originalText, m.line - 1) : "");
+    const llvm::StringRef line = lineOf(originalText, m);
+    const Statement s = statementOf(line, lineOf(originalText, m, 1));
     there.insert(keyOf(m, "", line));
     if (!s.condition.empty())
       there.insert(keyOf(m, s.condition, plainOf(s.text)));
@@ -311,8 +315,8 @@ void Coverage::ignoreCopies(llvm::StringRef text, const Coverage &original, llvm
   }
   for (auto it = never.begin(); it != never.end();) {
     const emu::MissedCode &m = it->second;
-    const llvm::StringRef line = lineOf(text, m.line);
-    const Statement s = statementOf(line, m.line > 1 ? lineOf(text, m.line - 1) : "");
+    const llvm::StringRef line = lineOf(text, m);
+    const Statement s = statementOf(line, lineOf(text, m, 1));
     const llvm::StringRef value = givenBy(line);
     const bool isCopy = there.count(keyOf(m, "", line)) ||
                         (!value.empty() && there.count(keyOf(m, "", ("=" + value).str()))) ||
@@ -338,7 +342,7 @@ static std::string placeOf(llvm::StringRef file, uint32_t line, llvm::StringRef 
   file = llvm::sys::path::filename(file);
   bool own = file == llvm::sys::path::filename(path);
   std::string place = (own ? "" : file.str() + ":") + "line " + std::to_string(line) + (" of " + function).str();
-  llvm::StringRef code = own ? lineOf(text, line) : llvm::StringRef();
+  llvm::StringRef code = own ? lineOf(text, path, line, function) : llvm::StringRef();
   return code.empty() ? place : place + (" ('" + code.take_front(longest) + "')").str();
 }
 
