@@ -178,6 +178,17 @@ public:
     return std::move(result);
   }
 
+  /// `line` of a text that begins with a directive, with the lines that it goes on in.
+  static llvm::StringRef takeDirective(llvm::StringRef &rest) {
+    llvm::StringRef all = rest;
+    while (true) {
+      auto [line, after] = rest.split('\n');
+      rest = after;
+      if (!line.rtrim().ends_with("\\") || rest.empty())
+        break;
+    }
+    return all.drop_back(rest.size());
+  }
   static llvm::StringRef wordOf(llvm::StringRef directive) {
     return directive.ltrim().drop_front().ltrim().take_while([](char c) { return std::isalpha(c); });
   }
@@ -328,17 +339,6 @@ private:
       return llvm::sys::path::stem(file) == stem || file.contains(("/" + stem + "/").str());
     });
   }
-  /// `line` of a text that begins with a directive, with the lines that it goes on in.
-  static llvm::StringRef takeDirective(llvm::StringRef &rest) {
-    llvm::StringRef all = rest;
-    while (true) {
-      auto [line, after] = rest.split('\n');
-      rest = after;
-      if (!line.rtrim().ends_with("\\") || rest.empty())
-        break;
-    }
-    return all.drop_back(rest.size());
-  }
   std::string directivesOf(llvm::StringRef cut) const {
     std::string kept = "\n";
     while (!cut.empty()) {
@@ -412,25 +412,24 @@ std::string DeviceText::head() const {
   const size_t own = all.size() - rest.size();
   size_t end = own; // behind the last line at which no conditional section is open
   unsigned open = 0;
-  bool isComment = false, goesOn = false;
+  bool isComment = false;
   while (!rest.empty()) {
     const llvm::StringRef line = rest.split('\n').first, word = line.trim();
-    if (goesOn) {
-      goesOn = word.ends_with("\\");
-    } else if (isComment || word.starts_with("/*")) {
-      isComment = !word.contains("*/");
-      if (!isComment && !word.ends_with("*/"))
-        break;
-    } else if (word.starts_with("#")) {
-      goesOn = word.ends_with("\\");
-      const llvm::StringRef directive = DeviceTextCutter::wordOf(word);
+    if (!isComment && word.starts_with("#")) {
+      const llvm::StringRef directive = DeviceTextCutter::wordOf(DeviceTextCutter::takeDirective(rest));
       open += directive.starts_with("if");
       open -= directive == "endif" && open;
-    } else if (!word.empty() && !word.starts_with("//")) {
-      break;
+    } else {
+      if (isComment || word.starts_with("/*")) {
+        isComment = !word.contains("*/");
+        if (!isComment && !word.ends_with("*/"))
+          break;
+      } else if (!word.empty() && !word.starts_with("//")) {
+        break;
+      }
+      rest = rest.drop_front(std::min(line.size() + 1, rest.size()));
     }
-    rest = rest.drop_front(std::min(line.size() + 1, rest.size()));
-    if (!open && !isComment && !goesOn)
+    if (!open && !isComment)
       end = all.size() - rest.size();
   }
   return llvm::StringRef(all).slice(own, end).contains("include") ? all.substr(0, end) : "";
