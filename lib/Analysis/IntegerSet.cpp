@@ -45,8 +45,8 @@ using ContextPtr = std::unique_ptr<isl_ctx, decltype(&isl_ctx_free)>;
 ContextPtr makeContext() {
   ContextPtr ctx(isl_ctx_alloc(), isl_ctx_free);
   isl_options_set_on_error(ctx.get(), ISL_ON_ERROR_CONTINUE);
-  // What can be answered takes less, and a search asks thousands of times. With many divisions it was seconds.
-  isl_ctx_set_max_operations(ctx.get(), 50000);
+  // What has an answer takes less than half of this. With many divisions, that is some tenths of a second.
+  isl_ctx_set_max_operations(ctx.get(), 200000);
   return ctx;
 }
 

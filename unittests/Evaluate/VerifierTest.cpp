@@ -7,6 +7,7 @@
 #include "optiml/Workload/Blob.h"
 #include "llvm/Support/FileSystem.h"
 #include <cstring>
+#include <future>
 #include <gtest/gtest.h>
 
 using namespace optiml;
@@ -194,6 +195,50 @@ TEST_F(Verified, AKernelThatWasRightIsNotComparedAgain) {
   EXPECT_EQ(verify("2").verdict, Verdict::WrongResult);
   variant.rewrites[0].plan.steps[0].block[0] = IntExpr::of("16"); // too few threads
   EXPECT_NE(verify("1").verdict, Verdict::Correct);
+}
+
+// Several threads that are given the same rewrite compare it once.
+TEST_F(Verified, WhatAnotherThreadComparesIsNotComparedAgain) {
+  const unsigned alone = verify("1").runs;
+  ASSERT_GT(alone, 0u);
+  for (auto [text, verdict] : {std::pair("1", Verdict::Correct), {"2", Verdict::WrongResult}}) {
+    makeVerifier();
+    variant.text = variant.rewrites[0].twinText = text;
+    std::vector<std::future<VerifyReport>> threads;
+    for (unsigned i = 0; i < 4; ++i)
+      threads.push_back(std::async(std::launch::async, [this] { return llvm::cantFail(verifier->verify(variant)); }));
+    unsigned runs = 0;
+    for (std::future<VerifyReport> &thread : threads) {
+      VerifyReport r = thread.get();
+      EXPECT_EQ(r.verdict, verdict) << r.why;
+      runs += r.runs;
+    }
+    if (verdict == Verdict::Correct)
+      EXPECT_EQ(runs, alone);
+  }
+}
+
+// What is compared does not speak for another rewrite that nothing compares.
+TEST_F(Verified, RewritesForLargeLaunchesNeedAComparisonOfTheirOwn) {
+  Workload larger = w;
+  const int n = 65;
+  larger.launches[0].arguments[2].bytes = bytesOf(&n, 4);
+  KernelRewrite forLarge = variant.rewrites[0];
+  forLarge.conditions.push_back({IntExpr::of("n > 64"), "size class"});
+  variant.rewrites.push_back(forLarge);
+  for (bool comparedElsewhere : {false, true}) {
+    options.comparedElsewhere = comparedElsewhere;
+    makeVerifier();
+    EXPECT_EQ(verify("1").verdict, Verdict::Correct) << "nothing runs the other";
+    makeVerifier();
+    verifier->addLarge(larger);
+    for (int again = 0; again < 2; ++again) {
+      VerifyReport r = verify("1");
+      EXPECT_EQ(r.verdict, Verdict::NotApplicable) << r.why;
+      EXPECT_EQ(r.launches, comparedElsewhere ? 1u : 0u);
+    }
+    EXPECT_NE(verify("2").verdict, Verdict::Correct);
+  }
 }
 
 TEST_F(Verified, LeavesOutWhatTakesTooLong) {

@@ -19,6 +19,7 @@ void VerifyReport::add(VerifyReport other, bool isFinal) {
     return;
   verdict = other.verdict;
   why = std::move(other.why);
+  missedKernels = std::move(other.missedKernels);
   difference = std::move(other.difference);
   llvm::append_range(faults, std::move(other.faults));
 }

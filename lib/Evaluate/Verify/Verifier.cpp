@@ -177,6 +177,13 @@ llvm::Expected<bool> Verifier::Impl::checkOtherInputs(const Changed &changed, co
   return true;
 }
 
+llvm::Error Verifier::Impl::buildVerify(Changed &changed) {
+  if (!changed.verifyModule.empty())
+    return llvm::Error::success();
+  changed.verifyModule = changed.folder + "/verify.so";
+  return build(changed.text, {{emu::ModeVerify | emu::ModeCoverage, changed.verifyModule}});
+}
+
 llvm::Error Verifier::Impl::buildBounds(Changed &changed) {
   std::lock_guard lock(changed.mutex);
   if (!changed.boundsModule.empty())
@@ -299,20 +306,13 @@ llvm::Expected<bool> Verifier::Impl::checkTarget(Changed &changed, const Target 
   return true;
 }
 
-llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &text, const std::vector<Target> &targets,
-                                                   const std::vector<Target> &largeTargets, VerifyReport report,
-                                                   bool thorough) {
+llvm::Expected<VerifyReport> Verifier::Impl::check(Changed &changed, const std::vector<Target> &targets,
+                                                   const std::vector<Target> &largeTargets, bool thorough) {
   // Text that nothing proves is tried on more inputs.
   constexpr unsigned thoroughInputs = 3;
   unsigned inputs = thorough ? std::max(options.freshInputs, thoroughInputs) : options.freshInputs;
-  Changed changed{text, scratchDir(), "", "", false, false, {}};
-  auto cleanup = llvm::scope_exit([&] { llvm::sys::fs::remove_directories(changed.folder); });
-  changed.verifyModule = changed.folder + "/verify.so";
-  if (llvm::Error e = build(text, {{emu::ModeVerify | emu::ModeCoverage, changed.verifyModule}})) {
-    report.verdict = Verdict::CompileError;
-    report.why = llvm::toString(std::move(e));
-    return report;
-  }
+  changed.dataDecides = changed.racesChecked = false;
+  VerifyReport report;
   struct Compared {
     std::optional<llvm::Expected<bool>> good;
     VerifyReport report;
@@ -351,8 +351,6 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &text, cons
     return std::move(failure);
   if (isFinal)
     return report;
-  if (targets.empty())
-    return checkLargeAlone(changed, largeTargets, std::move(report));
   if (!report.launches) {
     report.verdict = report.unaffordable ? Verdict::NotApplicable : Verdict::RuntimeError;
     report.why = report.notes.empty() ? "no launch could be compared" : report.notes.front();

@@ -5,6 +5,7 @@
 #include "BufferCompare.h"
 #include "ConcretePlan.h"
 #include "Coverage.h"
+#include "Proofs.h"
 #include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Support/TempDir.h"
 #include <map>
@@ -56,9 +57,7 @@ struct Verifier::Impl {
   bool originalCoverageKnown = true; ///< of all of them
   std::mutex coverageMutex;          ///< of these two
 
-  /// Kernels are compared one by one: what was right as part of one variant is so in any other. By their own keys.
-  std::map<std::string, unsigned> proven; ///< with the runs in which it was compared
-  std::mutex provenMutex;                 ///< of these
+  Proofs proofs;
 
   std::set<std::string> notes, originalFaults; ///< of all verifications
   std::mutex notesMutex;                       ///< of these two
@@ -96,17 +95,23 @@ struct Verifier::Impl {
     bool racesChecked = false;                      ///< on some launch
     std::mutex mutex;                               ///< of all this
   };
-  /// Where the rewrite runs, small launches and `large` ones. Where it does not, a note in the report says why. An
-  /// Error says that a launch would be over the limits.
-  llvm::Error addTargets(const KernelRewrite &rewrite, std::vector<Target> &targets, std::vector<Target> &largeTargets,
-                         VerifyReport &report) const;
-  /// The runs in which the rewrite with that key was right in another variant; none: it was in no other.
-  std::optional<unsigned> runsOfProof(const std::string &key);
+  /// A rewrite, and the launches that run it.
+  struct Compared {
+    const KernelRewrite *rewrite;
+    std::string key;
+    std::vector<Target> targets, large;
+  };
+  /// The rewrites that some launch runs. Where one keeps the original, a note in the report says why. An Error says
+  /// that a launch would be over the limits.
+  llvm::Expected<std::vector<Compared>> comparedBy(const Variant &variant, VerifyReport &report) const;
+  /// Compares these. The report, which says Correct before, has the verdict.
+  llvm::Error compareNow(Changed &changed, llvm::ArrayRef<Compared *> rewrites, VerifyReport &report);
+  llvm::Error buildVerify(Changed &changed);
   llvm::Error buildBounds(Changed &changed);
   /// `thorough`: with more fresh inputs, and every launch must be compared. Of `large` launches some blocks run, where
   /// code is left that no other launch reaches.
-  llvm::Expected<VerifyReport> check(const std::string &changedText, const std::vector<Target> &targets,
-                                     const std::vector<Target> &large, VerifyReport report, bool thorough);
+  llvm::Expected<VerifyReport> check(Changed &changed, const std::vector<Target> &targets,
+                                     const std::vector<Target> &large, bool thorough);
   /// Compares on further inputs, where the data decide whether some code runs. False when the report is final.
   llvm::Expected<bool> checkOtherInputs(const Changed &changed, const std::vector<Target> &targets, unsigned inputs,
                                         VerifyReport &report, Coverage &covered);
@@ -128,8 +133,9 @@ struct Verifier::Impl {
   /// What the blocks did wrong, and the original's do not. False when the report is final.
   llvm::Expected<bool> checkFaults(const emu::ReplayResult &ran, const Target &t, const std::vector<uint32_t> &blocks,
                                    VerifyReport &report);
-  /// Where nothing small is there to compare: some blocks of each of these.
-  llvm::Expected<VerifyReport> checkLargeAlone(Changed &changed, const std::vector<Target> &large, VerifyReport report);
+  /// Where nothing small is there to compare: some blocks of each of these. The report has the verdict where one does
+  /// something wrong.
+  llvm::Error checkLargeAlone(Changed &changed, const std::vector<Target> &large, VerifyReport &report);
   /// Whether the cells that the run has changed are as the original leaves them.
   llvm::Expected<bool> agreesWhereItWrote(const ReplayRun &run, const Target &t, ReferenceCase &c);
   /// What a variant does wrong on some blocks of a long launch, of which nothing is compared. False when the report is
