@@ -12,7 +12,7 @@
 using namespace optiml;
 
 static constexpr size_t mostCases = 16;
-static constexpr int64_t mostReach = 8, mostRounds = 2;
+static constexpr int64_t mostReach = 8, mostTurns = 2;
 
 namespace {
 
@@ -160,7 +160,7 @@ static std::vector<Poly> ringDistances(const KernelModel &model, const Poly &ind
                                        const Cases &cases) {
   std::vector<Poly> result;
   for (const IndexCase &c : cases)
-    for (int64_t rounds = -mostRounds; rounds <= mostRounds; ++rounds) {
+    for (int64_t rounds = -mostTurns; rounds <= mostTurns; ++rounds) {
       Poly distance = c.value - index - Poly(rounds) * length;
       std::set<std::string> atoms = distance.atoms();
       if (llvm::all_of(atoms, [&](const std::string &a) { return model.loopOf(a).has_value(); }) &&
@@ -186,7 +186,7 @@ static bool readRing(const KernelModel &model, const Facts &facts, const Poly &i
                  if (c.modulus && (!(*c.modulus == *length) || !proved(where, c.value)))
                    return false;
                  // So many rounds, however the remainder is written.
-                 for (int64_t rounds = -mostRounds; rounds <= mostRounds; ++rounds) {
+                 for (int64_t rounds = -mostTurns; rounds <= mostTurns; ++rounds) {
                    Poly rest = c.value - index - distance - Poly(rounds) * *length;
                    if (proved(where, rest) && proved(where, Poly(0) - rest))
                      return true;

@@ -167,14 +167,14 @@ static std::vector<std::pair<Poly, Poly>> takeCompoundStrides(const KernelModel 
 }
 
 /// An index that is chosen by conditions (clamp, ?:, min, max): what it is in each case.
-struct IndexCase {
+struct GuardedIndex {
   Poly index;
   std::vector<Poly> facts;
 };
-constexpr size_t mostIndexCases = 16;
+constexpr size_t mostGuardedIndices = 16;
 
 /// False when there are too many.
-static bool addCases(const KernelModel &model, IndexCase one, std::vector<IndexCase> &into) {
+static bool addCases(const KernelModel &model, GuardedIndex one, std::vector<GuardedIndex> &into) {
   for (const std::string &atom : one.index.atoms()) {
     ExprRef e = model.atomExpr(atom);
     bool isMin = e && e->kind == ExprKind::Call && e->isLibrary && e->text == "min",
@@ -184,7 +184,7 @@ static bool addCases(const KernelModel &model, IndexCase one, std::vector<IndexC
     bool isCond = e->kind == ExprKind::Cond;
     ExprRef first = e->args[isCond ? 1 : 0], second = e->args[isCond ? 2 : 1];
     Poly a = model.poly(first), b = model.poly(second);
-    IndexCase other{one.index.substitute(atom, b), one.facts};
+    GuardedIndex other{one.index.substitute(atom, b), one.facts};
     one.index = one.index.substitute(atom, a);
     if (isCond) {
       model.addFacts(e->args[0], true, one.facts);
@@ -196,7 +196,7 @@ static bool addCases(const KernelModel &model, IndexCase one, std::vector<IndexC
     return addCases(model, std::move(one), into) && addCases(model, std::move(other), into);
   }
   into.push_back(std::move(one));
-  return into.size() <= mostIndexCases;
+  return into.size() <= mostGuardedIndices;
 }
 
 /// The launch has a thread along each axis, and `natural` are not negative.
@@ -240,7 +240,7 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
     if (access.subscripts.size() != 1)
       return notApplicable("{0} is accessed in a way whose extent is not understood", array);
     range.bytes = std::max(range.bytes, access.bytes);
-    std::vector<IndexCase> cases;
+    std::vector<GuardedIndex> cases;
     if (!addCases(model, {access.subscripts[0], model.facts(access)}, cases))
       return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array,
                            access.stmt->line);

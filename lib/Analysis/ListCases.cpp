@@ -21,15 +21,6 @@ static int64_t wrapped(int64_t n, const Type &type) {
   return type.isSigned && low >> (bits - 1) ? low - (int64_t(1) << bits) : low;
 }
 
-/// The type in which C++ computes with two integers.
-static Type commonType(const Type &a, const Type &b) {
-  Type result = Type::makeInt();
-  for (const Type *t : {&a, &b})
-    if (t->cls == Type::Class::Int && (t->bytes > result.bytes || (t->bytes == result.bytes && !t->isSigned)))
-      result = *t;
-  return result;
-}
-
 ListMachine::ListMachine(const KernelModel &model, const KeptList &list, std::set<std::string> changed,
                          std::string counter)
     : model(model), list(list), changed(std::move(changed)), counter(std::move(counter)) {

@@ -1,5 +1,6 @@
 //===- Tree.cpp - making, walking and rewriting kernel trees --------------===//
 #include "optiml/Analysis/Tree.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Core/KernelName.h"
 #include <algorithm>
 #include <cassert>
@@ -62,21 +63,6 @@ ExprRef var(const std::string &name, Type type) { return node(ExprKind::Var, std
 ExprRef builtin(const std::string &name) { return node(ExprKind::Builtin, Type::makeUnsigned(), name, {}); }
 ExprRef unary(const std::string &op, ExprRef a, Type type) {
   return node(ExprKind::Unary, std::move(type), op, {std::move(a)});
-}
-
-/// C's usual arithmetic conversions, for the types that occur in index arithmetic.
-static Type commonType(const Type &a, const Type &b) {
-  if (a.isFloat() || b.isFloat())
-    return !b.isFloat() || (a.isFloat() && a.bytes >= b.bytes) ? a : b;
-  if (a.isPointer())
-    return a;
-  if (b.isPointer())
-    return b;
-  auto promoted = [](const Type &t) { return t.bytes < 4 ? Type::makeInt() : t; };
-  Type x = promoted(a), y = promoted(b);
-  if (x.bytes != y.bytes)
-    return x.bytes > y.bytes ? x : y;
-  return x.isSigned ? y : x;
 }
 
 ExprRef castTo(Type type, ExprRef e) {

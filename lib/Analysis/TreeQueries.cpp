@@ -27,6 +27,20 @@ const Stmt *optiml::onlyStatement(const Stmt &s) {
   return inner->kind == StmtKind::Block ? nullptr : inner;
 }
 
+Type optiml::commonType(const Type &a, const Type &b) {
+  if (a.isFloat() || b.isFloat())
+    return !b.isFloat() || (a.isFloat() && a.bytes >= b.bytes) ? a : b;
+  if (a.isPointer())
+    return a;
+  if (b.isPointer())
+    return b;
+  auto promoted = [](const Type &t) { return t.bytes < 4 ? Type::makeInt() : t; };
+  Type x = promoted(a), y = promoted(b);
+  if (x.bytes != y.bytes)
+    return x.bytes > y.bytes ? x : y;
+  return x.isSigned ? y : x;
+}
+
 ExprRef optiml::asNumber(const Type &type, const ExprRef &value) {
   return value->type.sameNumber(type) ? value : castTo(type, value);
 }

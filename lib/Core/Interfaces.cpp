@@ -2,10 +2,16 @@
 #include "optiml/Core/Interfaces.h"
 #include "optiml/Core/JsonFields.h"
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 using namespace optiml;
 using nlohmann::json;
+
+bool Measurement::isUsable() const {
+  return (correct() || verdict == Verdict::Predicted) && time.seconds > 0 && std::isfinite(time.seconds) &&
+         std::isfinite(reward);
+}
 
 Proposer::~Proposer() = default;
 Evaluator::~Evaluator() = default;

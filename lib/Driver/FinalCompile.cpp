@@ -66,7 +66,7 @@ int optiml::compileAsGiven(const Toolchain &toolchain, const std::vector<std::st
 }
 
 /// The value of the last of these flags, given as "-flag value" or "-flag=value".
-static std::string valueOf(const std::vector<std::string> &arguments, llvm::StringRef names) {
+static std::string valueOfFlag(const std::vector<std::string> &arguments, llvm::StringRef names) {
   const std::set<llvm::StringRef> wanted = words(names);
   std::string value;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -85,13 +85,13 @@ static std::string valueOf(const std::vector<std::string> &arguments, llvm::Stri
 static std::string dependencyFile(const std::vector<std::string> &arguments, const std::string &path) {
   static const std::set<llvm::StringRef> asking =
       words("-MD -MMD --generate-dependencies-with-compile --generate-nonsystem-dependencies-with-compile");
-  const std::string named = valueOf(arguments, "-MF --dependency-output");
+  const std::string named = valueOfFlag(arguments, "-MF --dependency-output");
   if (!named.empty() || llvm::none_of(arguments, [&](const std::string &a) { return asking.count(a) != 0; }))
     return named;
-  const std::string output = valueOf(arguments, "-o --output-file");
+  const std::string output = valueOfFlag(arguments, "-o --output-file");
   llvm::SmallString<128> beside(output);
   if (output.empty()) {
-    beside = valueOf(arguments, "-odir --output-directory");
+    beside = valueOfFlag(arguments, "-odir --output-directory");
     llvm::sys::path::append(beside, llvm::sys::path::filename(path));
   }
   llvm::sys::path::replace_extension(beside, "d");
@@ -168,7 +168,7 @@ bool optiml::canBeReplaced(const std::string &path) {
 static bool needsItsPlace(const std::vector<std::string> &arguments) {
   static constexpr llvm::StringRef flags[] = {"coverage",   "fprofile", "gsplit-dwarf", "fstack-usage",
                                               "save-temps", "fdump-",   "-MD",          "-MMD"};
-  const bool namesDependencies = !valueOf(arguments, "-MF --dependency-output").empty();
+  const bool namesDependencies = !valueOfFlag(arguments, "-MF --dependency-output").empty();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const llvm::StringRef a = arguments[i];
     const bool isForHost = (i > 0 && arguments[i - 1] == "-Xcompiler") || a.starts_with("-Xcompiler=") ||
@@ -188,7 +188,7 @@ static bool canBePut(const std::string &output, const std::vector<std::string> &
 }
 
 OutputElsewhere::OutputElsewhere(const std::string &folder, std::vector<std::string> &args) {
-  output = valueOf(args, "-o --output-file");
+  output = valueOfFlag(args, "-o --output-file");
   if (output.empty() || !canBePut(output, args)) {
     output.clear();
     return;
@@ -196,9 +196,9 @@ OutputElsewhere::OutputElsewhere(const std::string &folder, std::vector<std::str
   elsewhere = folder + "/" + llvm::sys::path::filename(output).str();
   // Dependency files name the output, and are named by it, unless that is said.
   const std::string dependencies = dependencyFile(args, output);
-  if (!dependencies.empty() && valueOf(args, "-MF --dependency-output").empty())
+  if (!dependencies.empty() && valueOfFlag(args, "-MF --dependency-output").empty())
     args.insert(args.end(), {"-MF", dependencies});
-  if (!dependencies.empty() && valueOf(args, "-MT -MQ --dependency-target-name").empty())
+  if (!dependencies.empty() && valueOfFlag(args, "-MT -MQ --dependency-target-name").empty())
     args.insert(args.end(), {"-MT", output});
   for (size_t i = 0; i < args.size(); ++i) {
     const llvm::StringRef a = args[i];
@@ -269,11 +269,11 @@ static bool askForProgram(const std::vector<std::string> &arguments) {
 }
 
 llvm::Expected<bool> optiml::putProgram(const std::vector<std::string> &arguments, const std::string &executable) {
-  std::string output = valueOf(arguments, "-o --output-file");
+  std::string output = valueOfFlag(arguments, "-o --output-file");
   if (output.empty())
     output = "a.out";
   if (!askForProgram(arguments) || !canBePut(output, arguments) || !dependencyFile(arguments, output).empty() ||
-      !valueOf(arguments, "-odir --output-directory").empty() || !llvm::sys::fs::exists(executable))
+      !valueOfFlag(arguments, "-odir --output-directory").empty() || !llvm::sys::fs::exists(executable))
     return false;
   if (llvm::Error e = copyTo(output, executable))
     return std::move(e);

@@ -21,7 +21,7 @@ static bool isForbiddenCallee(StringRef name) {
   return forbidden.count(name) || name.starts_with("cuda") || name.starts_with("cu_");
 }
 
-static bool isHarmless(const cl::Attr &attr) {
+static bool maySay(const cl::Attr &attr) {
   if (attr.isImplicit() || attr.isInherited())
     return true;
   return llvm::isa<cl::CUDADeviceAttr, cl::CUDAGlobalAttr, cl::CUDASharedAttr, cl::CUDALaunchBoundsAttr,
@@ -183,7 +183,7 @@ public:
 
   bool VisitDecl(cl::Decl *decl) override {
     for (const cl::Attr *attr : decl->attrs())
-      if (!isHarmless(*attr))
+      if (!maySay(*attr))
         return fail(decl->getLocation(), llvm::Twine("the attribute '") + attr->getSpelling() + "' is not allowed");
     if (auto *record = llvm::dyn_cast<cl::RecordDecl>(decl)) {
       auto *cxx = llvm::dyn_cast<cl::CXXRecordDecl>(record);

@@ -19,7 +19,7 @@ static std::vector<std::string> places() {
   return files;
 }
 
-static bool load(Cupti &table, std::string &why) {
+static bool loadCupti(Cupti &table, std::string &why) {
   void *library = nullptr;
   for (const std::string &file : places())
     if ((library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)))
@@ -33,7 +33,7 @@ static bool load(Cupti &table, std::string &why) {
   return true;
 }
 
-const Cupti *Cupti::get(std::string &why) { return loadOnce(load, "this CUPTI", why); }
+const Cupti *Cupti::get(std::string &why) { return loadOnce(loadCupti, "this CUPTI", why); }
 
 std::string Cupti::message(CUptiResult result) const {
   const char *text = nullptr;

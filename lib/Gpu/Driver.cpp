@@ -3,7 +3,7 @@
 
 using namespace optiml::gpu;
 
-static bool load(Driver &table, std::string &why) {
+static bool loadDriver(Driver &table, std::string &why) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     why = "there is no NVIDIA driver on this machine (libcuda.so.1)";
@@ -14,7 +14,7 @@ static bool load(Driver &table, std::string &why) {
   return true;
 }
 
-const Driver *Driver::get(std::string &why) { return loadOnce(load, "the NVIDIA driver", why); }
+const Driver *Driver::get(std::string &why) { return loadOnce(loadDriver, "the NVIDIA driver", why); }
 
 std::string Driver::message(CUresult result) const {
   const char *text = nullptr, *name = nullptr;

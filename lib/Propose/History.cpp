@@ -8,10 +8,6 @@ using namespace optiml;
 /// Of each kind, what a prompt shows at most.
 static constexpr size_t shownBest = 8, shownFailures = 8, shownRefusals = 6, keptRefusals = 64;
 
-static bool isUsable(const Measurement &m) {
-  return (m.verdict == Verdict::Correct || m.verdict == Verdict::Predicted) && m.time.seconds > 0;
-}
-
 void History::observe(const SearchState &state, const Measurement &measurement) {
   if (root.empty() && state.variant->recipe.empty())
     root = state.key;
@@ -45,7 +41,7 @@ void History::addTo(Prompt &prompt) const {
     prompt.add(1, "Fastest so far: " + shown(fastest->recipe) + " (" + measurementLine(fastest->measurement) + ")\n");
   std::vector<const Entry *> ranked, failed;
   for (const Entry &entry : entries)
-    (isUsable(entry.measurement) ? ranked : failed).push_back(&entry);
+    (entry.measurement.isUsable() ? ranked : failed).push_back(&entry);
   std::stable_sort(ranked.begin(), ranked.end(), [](const Entry *a, const Entry *b) {
     return a->measurement.time.seconds < b->measurement.time.seconds;
   });

@@ -82,7 +82,7 @@ static llvm::Error write(const Options &options, const std::string &page, const 
   return llvm::Error::success();
 }
 
-static llvm::Error report(const Options &options) {
+static llvm::Error makeReport(const Options &options) {
   if (!options.input.empty() && !llvm::sys::fs::is_directory(options.input))
     if (auto text = readFile(options.input); !text)
       return text.takeError();
@@ -107,7 +107,7 @@ int optiml::runReportCommand(int argc, char **argv) {
     llvm::outs() << help;
     return 0;
   }
-  llvm::Error error = options ? report(*options) : options.takeError();
+  llvm::Error error = options ? makeReport(*options) : options.takeError();
   if (!error)
     return 0;
   llvm::errs() << "optiml-report: error: " << llvm::toString(std::move(error)) << "\n";

@@ -2,13 +2,8 @@
 #include "optiml/Search/Recorded.h"
 #include "optiml/Support/Error.h"
 #include <algorithm>
-#include <cmath>
 
 using namespace optiml;
-
-static bool isUsable(const Measurement &m) {
-  return (m.correct() || m.verdict == Verdict::Predicted) && m.time.seconds > 0 && std::isfinite(m.time.seconds);
-}
 
 void RecordedSpace::add(const RecordedVariant &variant) {
   Node *node = &nodes[""];
@@ -37,11 +32,11 @@ llvm::Expected<std::unique_ptr<RecordedSpace>> RecordedSpace::create(const std::
   for (const RecordedVariant &variant : variants)
     space->add(variant);
   auto original = space->nodes.find("");
-  if (original == space->nodes.end() || !original->second.measurement || !isUsable(*original->second.measurement))
+  if (original == space->nodes.end() || !original->second.measurement || !original->second.measurement->isUsable())
     return makeError("the record holds no evaluation of the original");
   double baseline = original->second.measurement->time.seconds;
   for (const auto &[text, node] : space->nodes)
-    if (node.measurement && isUsable(*node.measurement) && node.measurement->guardrails.empty())
+    if (node.measurement && node.measurement->isUsable() && node.measurement->guardrails.empty())
       space->best = std::max(space->best, baseline / node.measurement->time.seconds);
   return space;
 }
@@ -78,12 +73,12 @@ llvm::Expected<SearchState> RecordedSpace::apply(const SearchState &state, const
 Measurement RecordedSpace::evaluate(const Variant &variant, Fidelity fidelity) {
   Recipe recipe = variant.recipe;
   const Node *node = &nodes.at(recipeText(recipe));
-  while (!node->measurement || (node->recipe.size() < variant.recipe.size() && !isUsable(*node->measurement))) {
+  while (!node->measurement || (node->recipe.size() < variant.recipe.size() && !node->measurement->isUsable())) {
     recipe.pop_back(); // the original ends this
     node = &nodes.at(recipeText(recipe));
   }
   Measurement m = *node->measurement;
-  if (isUsable(m))
+  if (m.isUsable())
     m.verdict = fidelity == Fidelity::Model ? Verdict::Predicted : Verdict::Correct;
   return m;
 }

@@ -3,7 +3,6 @@
 #include "Flow.h"
 #include "optiml/Support/Error.h"
 #include <algorithm>
-#include <cmath>
 #include <thread>
 
 using namespace optiml;
@@ -13,11 +12,6 @@ using namespace optiml::search;
 static constexpr size_t verifiedTogether = 2;
 // Of the time, what predictions may take before anything is verified.
 static constexpr double unverifiedShare = 0.5;
-
-static bool isUsable(const Measurement &measurement) {
-  return (measurement.verdict == Verdict::Correct || measurement.verdict == Verdict::Predicted) &&
-         std::isfinite(measurement.time.seconds) && std::isfinite(measurement.reward);
-}
 
 Session::Session(ActionSpace &space, Proposer &proposer, Evaluator &evaluator, const SearchSettings &settings,
                  EvaluationCache *memory, SearchObserver *observer)
@@ -98,7 +92,7 @@ llvm::Error Session::begin() {
       observer->started({}, Fidelity::Verified);
     measurement = evaluator.evaluate(*root->state.variant, Fidelity::Verified);
   }
-  if (!isUsable(*measurement) || measurement->time.seconds <= 0)
+  if (!measurement->isUsable())
     return makeError("the original program cannot be evaluated: {0}",
                      measurement->why.empty() ? verdictName(measurement->verdict) : measurement->why.c_str());
   if (memory && !recalled)
@@ -233,7 +227,7 @@ bool Session::better(const Node &a, const Node &b) const { return a.measured->ti
 
 void Session::foldModel(Node &node, Measurement measurement) {
   ++statistics.modelled;
-  if (!isUsable(measurement)) {
+  if (!measurement.isUsable()) {
     node.failed = node.exhausted = true;
     tellRefused(node.recipe, measurement.why.empty() ? verdictName(measurement.verdict) : measurement.why);
   }
@@ -241,7 +235,7 @@ void Session::foldModel(Node &node, Measurement measurement) {
 }
 
 void Session::fold(Node &node, Measurement measurement, bool recalled) {
-  bool usable = isUsable(measurement);
+  bool usable = measurement.isUsable();
   if (!usable)
     node.failed = node.exhausted = true;
   node.measured = std::move(measurement);
@@ -284,7 +278,7 @@ std::optional<Measurement> Session::measure(const SearchState &state, const Reci
   lock.unlock();
   Measurement measurement = evaluator.evaluate(*state.variant, fidelity);
   // A failure while being cancelled, or for lack of time, says nothing about the variant.
-  if (!isUsable(measurement) && outOfTime())
+  if (!measurement.isUsable() && outOfTime())
     return std::nullopt;
   lock.lock();
   if (memory) // at once: a search that is killed loses nothing
@@ -378,7 +372,7 @@ void Session::evaluate(const std::vector<Node *> &nodes) {
 
 bool Session::isPromising(const Node &node, double seconds) const {
   const Measurement &m = *node.modelled;
-  return isUsable(m) && m.guardrails.empty() && m.time.seconds < settings.verifyWithin * seconds;
+  return m.isUsable() && m.guardrails.empty() && m.time.seconds < settings.verifyWithin * seconds;
 }
 
 /// What is predicted to be fastest first: once that is correct, the others are not worth the proof.
@@ -391,7 +385,7 @@ Session::Verifications Session::verifyPromising(std::vector<Node *> nodes, doubl
                              nodes.begin() + long(std::min(nodes.size(), first + verifiedTogether)));
     std::erase_if(next, [&](const Node *node) { return !isPromising(*node, fastest); });
     evaluateAt(next, Fidelity::Verified, [&](Node &node, Measurement m, bool recalled) {
-      if (isUsable(m) && m.correct() && m.guardrails.empty())
+      if (m.isUsable() && m.correct() && m.guardrails.empty())
         fastest = std::min(fastest, m.time.seconds);
       verified[&node] = {std::move(m), recalled};
     });
@@ -407,7 +401,7 @@ void Session::preferSimpler() {
   double limit = settings.simplerWithin * best->measured->time.seconds;
   std::vector<Node *> simpler;
   for (Node &node : graph.all())
-    if (&node != root && node.measured && isUsable(*node.measured) && !node.failed &&
+    if (&node != root && node.measured && node.measured->isUsable() && !node.failed &&
         node.measured->guardrails.empty() && node.measured->time.seconds <= limit &&
         simplicity(node) < simplicity(*best))
       simpler.push_back(&node);
@@ -457,7 +451,7 @@ SearchResult Session::finish(StopReason stop) {
   double fastest = result.best.measurement.time.seconds;
   bool late = stop == StopReason::Seconds || stop == StopReason::Cancelled;
   for (const Node &node : graph.all())
-    if (late && !node.measured && !node.failed && node.modelled && isUsable(*node.modelled) &&
+    if (late && !node.measured && !node.failed && node.modelled && node.modelled->isUsable() &&
         node.modelled->guardrails.empty() && node.modelled->time.seconds > 0 && node.modelled->time.seconds < fastest) {
       fastest = node.modelled->time.seconds;
       result.unproven = root->measured->time.seconds / fastest;

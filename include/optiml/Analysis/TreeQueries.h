@@ -50,6 +50,9 @@ Stmt *findDeclaration(Stmt &s, const std::string &name);
 /// Replaces expressions by identity, wherever they stand under `root`.
 void replaceNodes(Stmt &root, const std::map<const Expr *, ExprRef> &with);
 
+/// C's usual arithmetic conversions, for the types that occur in index arithmetic.
+Type commonType(const Type &a, const Type &b);
+
 /// The value as a number of that type.
 ExprRef asNumber(const Type &type, const ExprRef &value);
 

@@ -75,6 +75,8 @@ struct Measurement {
   /// the time to object.
   bool provisional = false;
   bool correct() const { return verdict == Verdict::Correct; }
+  /// It is right, as far as is known, and has a time.
+  bool isUsable() const;
 };
 nlohmann::json toJson(const Measurement &measurement);
 llvm::Expected<Measurement> measurementFromJson(const nlohmann::json &value);

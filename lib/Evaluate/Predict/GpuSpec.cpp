@@ -69,7 +69,7 @@ const std::vector<GpuSpec> &GpuSpec::all() {
   return specs;
 }
 
-static std::string plainName(llvm::StringRef name) {
+static std::string bareName(llvm::StringRef name) {
   std::string plain;
   for (char c : name.lower())
     if (llvm::isAlnum(c))
@@ -79,16 +79,16 @@ static std::string plainName(llvm::StringRef name) {
 
 const GpuSpec *GpuSpec::find(llvm::StringRef name) {
   for (const GpuSpec &spec : all())
-    if (plainName(spec.name) == plainName(name))
+    if (bareName(spec.name) == bareName(name))
       return &spec;
   return nullptr;
 }
 
 const GpuSpec *GpuSpec::findOn(llvm::StringRef deviceName) {
-  std::string plain = plainName(deviceName);
+  std::string plain = bareName(deviceName);
   const GpuSpec *best = nullptr;
   for (const GpuSpec &spec : all())
-    if (llvm::StringRef(plain).contains(plainName(spec.name)) && (!best || spec.name.size() > best->name.size()))
+    if (llvm::StringRef(plain).contains(bareName(spec.name)) && (!best || spec.name.size() > best->name.size()))
       best = &spec;
   return best;
 }

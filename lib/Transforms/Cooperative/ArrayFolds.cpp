@@ -11,7 +11,7 @@
 using namespace optiml;
 
 // Each element costs a reduction over the group.
-static constexpr int64_t mostElements = 64;
+static constexpr int64_t mostFolded = 64;
 
 namespace {
 
@@ -86,8 +86,8 @@ static std::vector<const Stmt *> smallArrays(const Kernel &kernel) {
     ++declared[s.text];
     int64_t elements = 1;
     for (const ExprRef &extent : s.dims)
-      elements *= constantValue(extent).value_or(mostElements + 1);
-    if (!s.dims.empty() && elements <= mostElements && !s.isShared && !s.type.isVolatile && s.type.bytes >= 4 &&
+      elements *= constantValue(extent).value_or(mostFolded + 1);
+    if (!s.dims.empty() && elements <= mostFolded && !s.isShared && !s.type.isVolatile && s.type.bytes >= 4 &&
         (s.type.isFloat() || s.type.isInt()))
       found.push_back(&s);
   });

@@ -11,7 +11,7 @@ using namespace optiml;
 // Arrays
 //===----------------------------------------------------------------------===//
 
-static constexpr int64_t mostElements = 16;
+static constexpr int64_t mostCarried = 16;
 
 /// How many elements it has, if they can be variables.
 static std::optional<int64_t> elementsOf(Kernel &kernel, const Stmt &d) {
@@ -19,7 +19,7 @@ static std::optional<int64_t> elementsOf(Kernel &kernel, const Stmt &d) {
       d.type.isVolatile || (d.expr && d.expr->kind != ExprKind::InitList))
     return std::nullopt;
   auto extent = constantValue(d.dims[0]);
-  if (!extent || *extent > mostElements || opaqueMentions(*kernel.body, {d.text}))
+  if (!extent || *extent > mostCarried || opaqueMentions(*kernel.body, {d.text}))
     return std::nullopt;
   unsigned elements = 0, declared = 0;
   walkExprs(*kernel.body, [&](const ExprRef &e) {

@@ -304,8 +304,7 @@ static std::optional<SharedScan> scanAt(const KernelModel &model, Stmt &list, si
   return best;
 }
 
-/// Whether it stores into shared memory, or may hold the steps of a scan.
-static bool mayStart(const Stmt &s) {
+bool optiml::mayStart(const Stmt &s) {
   return s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::If || s.kind == StmtKind::Expr;
 }
 

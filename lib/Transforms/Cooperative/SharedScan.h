@@ -36,6 +36,9 @@ struct SharedScan : StatementRange {
   std::set<const Stmt *> stores; ///< before the range, of each thread's own value
 };
 
+/// Whether a scan or a fold may begin with the statement: it stores into shared memory, or may hold steps.
+bool mayStart(const Stmt &s);
+
 /// The scans of a kernel whose blocks have `threads` threads along x (at most 1024), with no two threads at one element
 /// between barriers. What is done with the arrays elsewhere was not looked at.
 std::vector<SharedScan> findScans(Kernel &kernel, const KernelModel &model, int64_t threads);

@@ -119,10 +119,6 @@ std::vector<SharedTree> TreeRunner::trees() const {
   return result;
 }
 
-static bool mayStart(const Stmt &s) {
-  return s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::If || s.kind == StmtKind::Expr;
-}
-
 /// The longest run of statements from `first` on that is a complete fold.
 static std::optional<TreeRegion> regionAt(const KernelModel &model, Stmt &list, size_t first, int64_t threads) {
   std::optional<TreeRegion> best;

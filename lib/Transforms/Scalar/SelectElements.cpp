@@ -44,7 +44,7 @@
 using namespace optiml;
 
 namespace {
-constexpr int64_t mostElements = 256, mostChoices = 32;
+constexpr int64_t mostSelected = 256, mostChoices = 32;
 constexpr unsigned mostStatements = 16384;
 
 using Values = std::map<std::string, int64_t>; ///< of loops' variables
@@ -444,10 +444,10 @@ private:
     int64_t elements = 1;
     for (const ExprRef &extent : declaration.dims) {
       auto constant = extent ? constantValue(extent) : std::nullopt;
-      if (!constant || *constant < 1 || *constant > mostElements)
+      if (!constant || *constant < 1 || *constant > mostSelected)
         return notApplicable("'{0}' is too large for registers", array);
       elements *= *constant;
-      if (elements > mostElements)
+      if (elements > mostSelected)
         return notApplicable("'{0}' is too large for registers", array);
     }
     if (!(declaration.type.isInt() || declaration.type.isFloat()) || declaration.type.isVolatile)

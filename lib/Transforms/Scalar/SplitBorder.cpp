@@ -54,7 +54,7 @@ using namespace optiml;
 
 namespace {
 
-constexpr int64_t mostTrips = 64;
+constexpr int64_t mostIterations = 64;
 
 /// Where nothing is clipped: the condition, and the loop.
 struct Inside {
@@ -169,7 +169,7 @@ static std::optional<ClippedRange> clippedRange(const KernelModel &model, const 
   for (range.lower = 0; range.lower < range.lowers.size(); ++range.lower)
     for (range.upper = 0; range.upper < range.uppers.size(); ++range.upper) {
       auto trips = (model.poly(range.uppers[range.upper]) - model.poly(range.lowers[range.lower])).constant();
-      if (!trips || *trips < 2 || *trips > mostTrips || range.lowers.size() + range.uppers.size() == 2)
+      if (!trips || *trips < 2 || *trips > mostIterations || range.lowers.size() + range.uppers.size() == 2)
         continue;
       range.trips = *trips;
       return range;
@@ -312,7 +312,7 @@ void Unclipped::takeOut(std::vector<StmtRef> &list) {
 
 std::optional<Inside> SplitBorder::clippedBody(const KernelModel &model, const CountedLoop &loop) {
   auto trips = loop.tripCount();
-  if (!trips || *trips < 2 || *trips > mostTrips)
+  if (!trips || *trips < 2 || *trips > mostIterations)
     return std::nullopt;
   StmtRef made = clone(std::make_shared<Stmt>(*loop.stmt));
   Unclipped unclipped(model, loop);
