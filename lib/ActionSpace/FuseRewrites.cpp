@@ -67,7 +67,7 @@ llvm::Expected<const KernelState *> FusionFinder::stateOf(const LaunchSite &site
     if (skipped.kernel == decl->name)
       return notApplicable("{0} cannot be read: {1}", decl->name, skipped.reason);
   const KernelState *state = space->kernel(decl->name);
-  if (!state || !state->rewrite.besideOriginal)
+  if (!state || !state->rewrite.besideOriginal || !state->rewrite.enter.empty())
     return notApplicable("{0} is no part of this file, or has template arguments that are declared elsewhere",
                          decl->name);
   if (site.topLevelBegin < state->rewrite.insertAt)

@@ -194,6 +194,8 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
         state.require(axis, "a thread's number is its index along x");
     state.rewrite.insertAt = insertionPoint(program, decl);
     state.rewrite.besideOriginal = decl.placeOffset != 0;
+    state.rewrite.enter = decl.enter;
+    state.rewrite.leave = decl.leave;
     space->kernels.emplace(decl.name, std::move(state));
   }
   return space;
@@ -220,7 +222,7 @@ void KernelSpace::finish(TreeVariant &variant) {
   size_t at = 0;
   for (const KernelRewrite *rewrite : order) {
     variant.text += variant.original.substr(at, rewrite->insertAt - at);
-    variant.text += "\n\n" + rewrite->twinText;
+    variant.text += "\n\n" + rewrite->placed(rewrite->twinText);
     at = rewrite->insertAt;
   }
   variant.text += variant.original.substr(at);

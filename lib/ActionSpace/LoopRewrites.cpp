@@ -50,7 +50,7 @@ Step lookAt(const Program &device, const std::string &symbol, bool strictFloat) 
   step.idiom = std::move(*idiom);
   if (step.idiom.isFloat && strictFloat)
     step.refused = "sums of floating-point numbers keep their order (--optiml-fp=strict)";
-  if (!step.kernel.besideOriginal)
+  if (!step.kernel.besideOriginal || !step.kernel.enter.empty())
     step.refused = "the kernel is no part of this file, or has template arguments that are declared elsewhere";
   for (const Param &param : state.original->params)
     if (llvm::is_contained({"launch", "launchGrid", "launchBlock", "launchShared", "launchStream", "launches"},

@@ -164,7 +164,7 @@ llvm::Expected<KernelState> KernelSpace::replaceKernelBody(const KernelState &be
 
   // In its place, with lines of its own for messages.
   const KernelRewrite &rewrite = state.rewrite;
-  std::string head = this->text.substr(0, rewrite.insertAt) + "\n#line 1 \"" + textName + "\"\n";
+  std::string head = this->text.substr(0, rewrite.insertAt) + "\n" + rewrite.enter + "#line 1 \"" + textName + "\"\n";
   KernelTextPlace place;
   place.begin = unsigned(head.size());
   place.kernelBegin = place.begin + unsigned(state.helpers.size());
@@ -172,7 +172,8 @@ llvm::Expected<KernelState> KernelSpace::replaceKernelBody(const KernelState &be
   place.twin = rewrite.twin;
   place.symbol = rewrite.originalSymbol;
   place.allowAssembly = textRules.allowAssembly;
-  auto program = textRules.parse(head + state.helpers + state.verbatim + this->text.substr(rewrite.insertAt));
+  auto program =
+      textRules.parse(head + state.helpers + state.verbatim + rewrite.leave + this->text.substr(rewrite.insertAt));
   if (!program)
     return notApplicable("{0}", llvm::toString(program.takeError()));
   auto made = checkKernelDeclarations(**program, place);

@@ -32,6 +32,20 @@ static bool namesHidden(Kernel &kernel, const std::set<std::string> &hidden) {
   });
 }
 
+/// Whether the type can be written at namespace scope.
+static bool hasName(cl::QualType type) {
+  const cl::TagDecl *tag = type->isPointerType() ? type->getPointeeType()->getAsTagDecl() : type->getAsTagDecl();
+  if (!tag)
+    return true;
+  const auto *record = llvm::dyn_cast<cl::CXXRecordDecl>(tag);
+  if ((record && record->isLambda()) || tag->getParentFunctionOrMethod())
+    return false;
+  const auto *specialization = llvm::dyn_cast<cl::ClassTemplateSpecializationDecl>(tag);
+  return !specialization || llvm::all_of(specialization->getTemplateArgs().asArray(), [](const auto &argument) {
+    return argument.getKind() != cl::TemplateArgument::Type || hasName(argument.getAsType());
+  });
+}
+
 llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &source) {
   const cl::FunctionDecl *fn = kernelDecl = source.decl;
   stands = source.placeOffset ? sm.getLocForStartOfFile(sm.getMainFileID()).getLocWithOffset(int(source.placeOffset))
@@ -43,6 +57,10 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
   for (const cl::ParmVarDecl *param : fn->parameters()) {
     if (param->getType()->isReferenceType())
       return fail(param->getLocation(), "a parameter is a reference");
+    if (!hasName(param->getType()))
+      return fail(param->getLocation(),
+                  "a lambda or a class of a function's own is a type of its parameters, which has "
+                  "no name here");
     std::string name = param->getNameAsString();
     if (name.empty())
       name = "unused" + std::to_string(param->getFunctionScopeIndex());

@@ -72,6 +72,10 @@ static std::string normalized(StringRef text) {
   return out;
 }
 
+std::string KernelRewrite::placed(const std::string &text) const {
+  return enter.empty() ? text : enter + text + (text.ends_with("\n") ? "" : "\n") + leave;
+}
+
 bool Variant::testedOnly() const {
   return std::any_of(rewrites.begin(), rewrites.end(), [](const KernelRewrite &rewrite) { return rewrite.testedOnly; });
 }

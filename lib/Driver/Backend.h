@@ -61,10 +61,12 @@ struct SearchTask {
   /// Seconds until this part of the seconds that the search was given has passed, since users began to wait; may be
   /// less than 0.
   double leftOf(double part) const { return share(part) - elapsed(); }
+  /// The file's own program has the kernels of `text`.
+  bool isFromFile() const { return !replaced && !device->namesLambdas(); }
   /// By path, what stands in place of files.
   std::map<std::string, std::string> changed() const {
-    return replaced ? std::map<std::string, std::string>{{options.inputs.front(), text}}
-                    : std::map<std::string, std::string>();
+    return !isFromFile() ? std::map<std::string, std::string>{{options.inputs.front(), text}}
+                         : std::map<std::string, std::string>();
   }
 };
 

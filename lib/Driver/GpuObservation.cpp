@@ -115,10 +115,10 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
                              otherSizeSeconds, std::min(otherSizesSeconds, task.share(preparingShare)), task.cancel());
   });
   auto observed = [&]() -> llvm::Error {
-    const bool isEarly = !task.replaced && early && early->executable.valid();
+    const bool isEarly = task.isFromFile() && early && early->executable.valid();
     auto built = !task.executable.empty() ? llvm::Expected<std::string>(task.executable)
-                 : isEarly                ? early->executable.get()
-                                          : buildGpuProgram(task, task.replaced ? &task.text : nullptr, "program-gpu");
+                 : isEarly ? early->executable.get()
+                           : buildGpuProgram(task, task.isFromFile() ? nullptr : &task.text, "program-gpu");
     if (!built)
       return built.takeError();
     // Times, launches and copies in one run, as the program may take long. Which kernels matter shows only then.

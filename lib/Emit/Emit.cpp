@@ -318,10 +318,11 @@ void Emitter::emitRewrite(const KernelRewrite &rewrite) {
   auto summary = summaries.find(rewrite.original);
   edits.push_back(
       {rewrite.insertAt, rewrite.insertAt,
-       "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" + twinText(rewrite) + "\n" +
-           shielded(
-               dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second, mayFollow) +
-               entry)});
+       "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" +
+           rewrite.placed(twinText(rewrite) + "\n" +
+                          shielded(dispatcherText(rewrite, name, helper,
+                                                  summary == summaries.end() ? "" : summary->second, mayFollow) +
+                                   entry))});
 }
 
 void Emitter::tell(std::string remark) {
@@ -357,13 +358,14 @@ void Emitter::emitFamily(const std::string &kernel, const Family &family) {
       continue;
     done.push_back(rewrite->originalParameters);
     std::vector<Dispatcher> alike;
-    unsigned behind = at;
+    const KernelRewrite *last = rewrite;
     for (const Dispatcher &dispatcher : family.dispatchers)
       if (dispatcher.first->originalParameters == rewrite->originalParameters) {
         alike.push_back(dispatcher);
-        behind = std::max(behind, dispatcher.first->insertAt);
+        if (dispatcher.first->insertAt > last->insertAt)
+          last = dispatcher.first;
       }
-    edits.push_back({behind, behind, shielded(choiceText(name, alike))});
+    edits.push_back({last->insertAt, last->insertAt, last->placed(shielded(choiceText(name, alike)))});
   }
 }
 

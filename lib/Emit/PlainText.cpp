@@ -65,6 +65,7 @@ void Emitter::emitPlain(const KernelRewrite &rewrite, const std::string &launche
     edits.push_back({*begin, rewrite.insertAt, withName(text, rewrite.twin, own)});
     return;
   }
-  edits.push_back({rewrite.insertAt, rewrite.insertAt,
-                   "\n\n" + twinText(rewrite) + "\n" + shielded(plainLauncherText(rewrite, launcher, accepted))});
+  edits.push_back(
+      {rewrite.insertAt, rewrite.insertAt,
+       "\n\n" + rewrite.placed(twinText(rewrite) + "\n" + shielded(plainLauncherText(rewrite, launcher, accepted)))});
 }

@@ -1,4 +1,5 @@
 //===- LaunchingHeaders.cpp - headers that become part of the text --------===//
+#include "DeviceLambdas.h"
 #include "optiml/Frontend/LineMarks.h"
 #include "optiml/Frontend/Program.h"
 #include "clang/AST/ASTContext.h"
@@ -221,12 +222,19 @@ optiml::Program::parseWithLaunches(const std::string &path, StringRef name, cons
   auto program = parse(path, text, options, toolchain, view);
   if (!program)
     return program;
-  std::optional<std::string> whole = Splicer(**program, name).run();
-  if (!whole)
-    return program;
-  auto again = parse(path, *whole, options, toolchain, view);
-  if (again)
-    return again;
-  llvm::consumeError(again.takeError()); // a header is included a second time, and no macro guards it
+  auto take = [&](const std::optional<std::string> &changed) {
+    if (!changed)
+      return false;
+    auto again = parse(path, *changed, options, toolchain, view);
+    if (!again) { // a header is included a second time, and no macro guards it, or the like
+      llvm::consumeError(again.takeError());
+      return false;
+    }
+    *program = std::move(*again);
+    return true;
+  };
+  take(Splicer(**program, name).run());
+  if (take(withoutDeviceLambdas(**program, name)))
+    (*program)->hasNamedLambdas = true;
   return program;
 }

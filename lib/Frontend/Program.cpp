@@ -161,10 +161,18 @@ public:
       kernel.endOffset = sm.getFileOffset(Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts()));
       kernel.placeOffset = kernel.endOffset;
     }
-    if (const TemplateArgumentList *list = fn->getTemplateSpecializationArgs(); list && kernel.inMainFile)
+    if (const TemplateArgumentList *list = fn->getTemplateSpecializationArgs(); list && kernel.inMainFile) {
+      const DeclContext *scope = fn->getDeclContext();
+      std::optional<TextPlace> place = TextPlace{kernel.placeOffset, scope};
       for (const TemplateArgument &argument : list->asArray())
-        if (kernel.placeOffset)
-          kernel.placeOffset = placeBehind(argument, *fn->getDeclContext(), kernel.placeOffset, ast);
+        if (place)
+          place = placeBehind(argument, *place, ast);
+      kernel.placeOffset = place ? place->offset : 0;
+      if (place) {
+        kernel.enter = wayInto(place->scope, scope);
+        kernel.leave = wayInto(scope, place->scope);
+      }
+    }
     const FunctionDecl *written = fn->getTemplateInstantiationPattern();
     kernel.source = sourceText((written ? written : fn)->getSourceRange());
     kernel.pointers = pointerFieldsOf(*fn);

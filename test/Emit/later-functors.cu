@@ -47,7 +47,7 @@ struct RowSum {
 };
 } // namespace util
 // EMITTED: struct RowSum {
-// EMITTED: __global__ void {{.*}}each_util_RowSum_optiml(int n, util::RowSum f)
+// EMITTED: __global__ void {{.*}}each_util_RowSum_optiml{{[0-9]*}}(int n, util::RowSum f)
 // EMITTED: } // namespace util
 
 template <typename T> struct Scale {
@@ -58,7 +58,7 @@ template <typename T> struct Scale {
     data[i] = by * twice(data[i]);
   }
 };
-// EMITTED: __global__ void {{.*}}run_Scale_float_optiml(Scale<float> job, int n)
+// EMITTED: __global__ void {{.*}}run_Scale_float_optiml{{[0-9]*}}(Scale<float> job, int n)
 
 namespace shapes {
 struct Shift {
@@ -70,7 +70,8 @@ struct Other {
 };
 } // namespace shapes
 // EMITTED: } // namespace shapes
-// EMITTED: __global__ void {{.*}}run_shapes_Shift_optiml(shapes::Shift job, int n)
+// EMITTED-NEXT: namespace {
+// EMITTED-NEXT: __global__ void {{.*}}run_shapes_Shift_optiml{{[0-9]*}}(shapes::Shift job, int n)
 
 class Outer {
 public:
@@ -82,7 +83,7 @@ public:
     start(Inner{data}, n);
   }
 };
-// EMITTED: __global__ void {{.*}}run_Outer_Inner_optiml(Outer::Inner job, int n)
+// EMITTED: __global__ void {{.*}}run_Outer_Inner_optiml{{[0-9]*}}(Outer::Inner job, int n)
 
 int main() {
   const int rows = 300, width = 100;

@@ -268,7 +268,7 @@ static llvm::Error printResult(Walk &walk) {
   if (deviceText) {
     std::vector<DeviceText::Insertion> twins;
     for (const KernelRewrite &rewrite : state.variant->rewrites)
-      twins.push_back({rewrite.insertAt, rewrite.twinText});
+      twins.push_back({rewrite.insertAt, rewrite.placed(rewrite.twinText)});
     const DeviceText device = DeviceText::of(walk.program());
     llvm::outs() << device.with(twins, [&](const std::string &) { return twins.empty(); });
     if (twins.empty())

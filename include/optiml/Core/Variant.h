@@ -44,6 +44,7 @@ struct KernelRewrite {
   std::string twinText;       ///< its definition, printed
   unsigned insertAt = 0;      ///< byte offset in the original text where the twin goes
   bool besideOriginal = true; ///< after the original's definition, in its namespace
+  std::string enter, leave;   ///< lines that lead from the namespace at insertAt into the original's, and back
   std::vector<Parameter> originalParameters;  ///< the original's
   unsigned originalMaxThreads = 1024;         ///< threads a block that the original may be launched with
   std::map<std::string, MemberPlace> members; ///< of the original's parameters, as "p.n"
@@ -53,6 +54,8 @@ struct KernelRewrite {
   /// Its text came from outside (KernelText.h): nothing proves it. It is verified more thoroughly, runs only in a
   /// sandbox until then, and its conditions leave only the sizes that were exercised.
   bool testedOnly = false;
+  /// Text of the original's namespace, as it stands at insertAt.
+  std::string placed(const std::string &text) const;
 };
 
 struct Variant {

@@ -48,9 +48,10 @@ struct KernelDecl {
   bool inMainFile = false;
   /// Byte offset in the main file just after the definition's closing brace (of the template, for an instantiation).
   unsigned endOffset = 0;
-  /// The same, or further on in the kernel's namespace, behind the types that are arguments of the template; 0: there
-  /// is no such place, or none is known.
+  /// The same, or further on, behind the types that are arguments of the template; 0: there is no such place, or none
+  /// is known.
   unsigned placeOffset = 0;
+  std::string enter, leave; ///< lines that lead from the namespace there into the kernel's, and back
   std::string source; ///< the definition as written, of a template for its instantiations; empty when a macro makes it
   std::vector<PointerField> pointers;
   KernelDirective directive;
@@ -89,7 +90,8 @@ public:
                                                         const CompileOptions &options, const Toolchain &toolchain,
                                                         View view);
   /// The same with the content of headers that launch kernels in place of the lines that include them, so that their
-  /// launches can be rewritten; text() tells. The user calls the file `name`.
+  /// launches can be rewritten, and with classes in place of device lambdas that are arguments of kernels. The user
+  /// calls the file `name`.
   static llvm::Expected<std::unique_ptr<Program>> parseWithLaunches(const std::string &path, llvm::StringRef name,
                                                                     const std::string &text,
                                                                     const CompileOptions &options,
@@ -110,6 +112,8 @@ public:
   const std::set<std::string> &macros() const { return macroNames; }
   /// Directives at kernels that mean nothing: "file:line: …".
   const std::vector<std::string> &wrongDirectives() const { return directiveErrors; }
+  /// Classes stand for lambdas in the text: kernels have other symbols than those of the file.
+  bool namesLambdas() const { return hasNamedLambdas; }
   /// By qualified name or symbol; null when there is none.
   const KernelDecl *findKernel(llvm::StringRef nameOrSymbol) const;
   /// Whether its main() looks at the command line; true where main() is in another file.
@@ -128,6 +132,7 @@ private:
   std::vector<std::string> directiveErrors;
   std::vector<std::string> userHeaders;
   std::set<std::string> macroNames;
+  bool hasNamedLambdas = false;
 };
 
 /// Whether the file or a header of the user's sets attributes of kernels (cudaFuncSetAttribute).

@@ -183,7 +183,7 @@ llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compile(const 
     return compile(variant.text, verdict);
   std::vector<DeviceText::Insertion> twins;
   for (const KernelRewrite &rewrite : variant.rewrites)
-    twins.push_back({rewrite.insertAt, rewrite.twinText});
+    twins.push_back({rewrite.insertAt, rewrite.placed(rewrite.twinText)});
   const std::string alone = device.with(twins, [](const std::string &) { return false; }), key = contentHash(alone);
   {
     std::lock_guard lock(mutex);
