@@ -15,7 +15,7 @@
 //   launch(n, OptimlLambda7{y, a, x});
 //
 // The members are called as the variables are, so that the text of the lambda means the same. Lambdas stay that are
-// generic, capture by reference or with an initializer, or use what only their function knows.
+// generic, capture by reference or with an initializer, or use what only their function or class knows.
 //
 //===----------------------------------------------------------------------===//
 #include "DeviceLambdas.h"
@@ -61,6 +61,14 @@ bool isLocal(const Decl *decl, const LambdaExpr &lambda) {
   return true;
 }
 
+/// Whether the declaration is that of a class that the lambda stands in, or a member of it.
+bool isOfOwnClass(const Decl *decl, const LambdaExpr &lambda) {
+  for (const DeclContext *around = lambda.getLambdaClass()->getDeclContext(); around; around = around->getParent())
+    if (around->isRecord() && (decl == cast<Decl>(around) || decl->getDeclContext() == around))
+      return true;
+  return false;
+}
+
 /// Whether the type can be written outside of the function.
 bool hasName(QualType type, const LambdaExpr &lambda) {
   if (type->isPointerType() || type->isReferenceType())
@@ -70,7 +78,7 @@ bool hasName(QualType type, const LambdaExpr &lambda) {
   const TagDecl *tag = type->getAsTagDecl();
   if (!tag)
     return type->isBuiltinType();
-  if (tag->getName().empty() || isLocal(tag, lambda) || tag->getAccess() == AS_private ||
+  if (tag->getName().empty() || isLocal(tag, lambda) || isOfOwnClass(tag, lambda) || tag->getAccess() == AS_private ||
       tag->getAccess() == AS_protected)
     return false;
   if (auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(tag))
@@ -80,6 +88,13 @@ bool hasName(QualType type, const LambdaExpr &lambda) {
         return false;
   return true;
 }
+
+/// Whether names mean something else in a part of it.
+class UsingDirectives : public RecursiveASTVisitor<UsingDirectives> {
+public:
+  bool found = false;
+  bool VisitUsingDirectiveDecl(UsingDirectiveDecl *) { return !(found = true); }
+};
 
 /// What a lambda's function takes from the function around it beside what is captured.
 class FreeNames : public RecursiveASTVisitor<FreeNames> {
@@ -97,6 +112,7 @@ public:
     const ValueDecl *decl = ref->getDecl();
     if (isa<UsingShadowDecl>(ref->getFoundDecl()))
       isPossible &= !isLocal(ref->getFoundDecl(), lambda);
+    isPossible &= (ref->hasQualifier() || !decl->isCXXClassMember()) && !isOfOwnClass(decl, lambda);
     if (!isLocal(decl, lambda))
       return true;
     if (auto known = captured.find(decl->getName()); known != captured.end()) {
@@ -118,9 +134,9 @@ public:
   }
   bool VisitTypeLoc(TypeLoc type) {
     if (auto alias = type.getAs<TypedefTypeLoc>())
-      isPossible &= !isLocal(alias.getDecl(), lambda);
+      isPossible &= !isLocal(alias.getDecl(), lambda) && !isOfOwnClass(alias.getDecl(), lambda);
     else if (auto tag = type.getAs<TagTypeLoc>())
-      isPossible &= !isLocal(tag.getDecl(), lambda);
+      isPossible &= !isLocal(tag.getDecl(), lambda) && !isOfOwnClass(tag.getDecl(), lambda);
     return true;
   }
   bool VisitCXXThisExpr(CXXThisExpr *) { return isPossible = false; }
@@ -134,7 +150,7 @@ private:
 class Converter : public RecursiveASTVisitor<Converter> {
 public:
   Converter(const optiml::Program &program, StringRef name)
-      : program(program), name(name), ast(program.ast()), sm(ast.getSourceManager()), text(program.text()) {
+      : name(name), ast(program.ast()), sm(ast.getSourceManager()), text(program.text()) {
     for (const optiml::KernelDecl &kernel : program.kernels())
       for (const ParmVarDecl *parameter : kernel.decl->parameters())
         addClosures(parameter->getType(), closures);
@@ -191,6 +207,10 @@ private:
     const auto *function = dyn_cast<FunctionDecl>(outermost);
     if (isDependent || (!function && (outermost == lambda.getLambdaClass() || !isa<CXXRecordDecl>(outermost))) ||
         (function && function->getTemplateSpecializationKind() != TSK_Undeclared))
+      return std::nullopt;
+    UsingDirectives directives;
+    directives.TraverseDecl(const_cast<Decl *>(outermost));
+    if (directives.found)
       return std::nullopt;
     Place place;
     if (const FunctionTemplateDecl *of = function ? function->getDescribedFunctionTemplate() : nullptr) {
@@ -297,7 +317,6 @@ private:
 
   std::string markAt(size_t offset) const { return optiml::lineMarkAt(text, text.rfind('\n', offset) + 1, name); }
 
-  const optiml::Program &program;
   const StringRef name;
   ASTContext &ast;
   const SourceManager &sm;

@@ -197,13 +197,15 @@ TEST_F(Verified, AKernelThatWasRightIsNotComparedAgain) {
   EXPECT_NE(verify("1").verdict, Verdict::Correct);
 }
 
-// Several threads that are given the same rewrite compare it once.
+// Several threads that are given the same rewrites compare each of them once.
 TEST_F(Verified, WhatAnotherThreadComparesIsNotComparedAgain) {
   const unsigned alone = verify("1").runs;
   ASSERT_GT(alone, 0u);
+  variant.rewrites.push_back(variant.rewrites[0]);
+  variant.rewrites[1].conditions.push_back({IntExpr::of("n > 1"), "it is another one"});
   for (auto [text, verdict] : {std::pair("1", Verdict::Correct), {"2", Verdict::WrongResult}}) {
     makeVerifier();
-    variant.text = variant.rewrites[0].twinText = text;
+    variant.text = variant.rewrites[0].twinText = variant.rewrites[1].twinText = text;
     std::vector<std::future<VerifyReport>> threads;
     for (unsigned i = 0; i < 4; ++i)
       threads.push_back(std::async(std::launch::async, [this] { return llvm::cantFail(verifier->verify(variant)); }));
@@ -211,10 +213,12 @@ TEST_F(Verified, WhatAnotherThreadComparesIsNotComparedAgain) {
     for (std::future<VerifyReport> &thread : threads) {
       VerifyReport r = thread.get();
       EXPECT_EQ(r.verdict, verdict) << r.why;
+      EXPECT_EQ(r.launches, r.correct() ? 2u : 0u);
+      EXPECT_TRUE(!r.correct() || r.runs + r.earlierRuns == 2 * alone);
       runs += r.runs;
     }
     if (verdict == Verdict::Correct)
-      EXPECT_EQ(runs, alone);
+      EXPECT_EQ(runs, 2 * alone);
   }
 }
 

@@ -18,12 +18,24 @@ static const std::string headLine = "#include \"head.cuh\"\n";
 
 CompiledText::~CompiledText() { llvm::sys::fs::remove_directories(directory); }
 
+/// The name without what nvcc puts around functions that only its own file sees: "_INTERNAL_609fdebc_4_x_cu_main::f".
+static std::string nameBehind(const std::string &symbol) {
+  std::string name = llvm::demangle(symbol);
+  for (size_t at; (at = name.find("_INTERNAL_")) != std::string::npos;) {
+    const size_t end = name.find("::", at);
+    if (end == std::string::npos)
+      break;
+    name.erase(at, end + 2 - at);
+  }
+  return name;
+}
+
 std::string CompiledText::symbolOf(const std::string &kernel) const {
   if (ptxas.count(kernel))
     return kernel;
   // nvcc and Clang mangle differently what only its own file sees.
   for (const auto &[symbol, resources] : ptxas)
-    if (llvm::StringRef(kernel).starts_with("_Z") && llvm::demangle(symbol) == llvm::demangle(kernel))
+    if (llvm::StringRef(kernel).starts_with("_Z") && nameBehind(symbol) == nameBehind(kernel))
       return symbol;
   // By plain name: the part of the demangled name before the parameters, without its scope.
   for (const auto &[symbol, resources] : ptxas)

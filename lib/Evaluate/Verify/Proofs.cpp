@@ -3,37 +3,36 @@
 
 using namespace optiml;
 
-std::optional<unsigned> Proofs::find(const std::string &key) const {
+std::optional<Proof> Proofs::find(const std::string &key) const {
   std::lock_guard lock(mutex);
   auto it = proven.find(key);
   return it == proven.end() ? std::nullopt : std::optional(it->second);
 }
 
-void Proofs::add(const std::string &key, unsigned runs) {
+void Proofs::add(const std::string &key, Proof proof) {
   std::lock_guard lock(mutex);
-  proven.emplace(key, runs);
+  proven.emplace(key, std::move(proof));
 }
 
-std::set<std::string> Proofs::take(const std::set<std::string> &keys) {
+std::optional<std::string> Proofs::take(const std::set<std::string> &keys) {
   std::unique_lock lock(mutex);
   for (;;) {
-    std::set<std::string> ours;
     bool isOpen = false;
-    for (const std::string &key : keys)
-      if (!proven.count(key)) {
-        isOpen = true;
-        if (taken.insert(key).second)
-          ours.insert(key);
-      }
-    if (!ours.empty() || !isOpen)
-      return ours;
+    for (const std::string &key : keys) {
+      if (proven.count(key))
+        continue;
+      isOpen = true;
+      if (taken.insert(key).second)
+        return key;
+    }
+    if (!isOpen)
+      return std::nullopt;
     changed.wait(lock);
   }
 }
 
-void Proofs::putBack(const std::set<std::string> &keys) {
+void Proofs::putBack(const std::string &key) {
   std::lock_guard lock(mutex);
-  for (const std::string &key : keys)
-    taken.erase(key);
+  taken.erase(key);
   changed.notify_all();
 }

@@ -16,19 +16,25 @@
 
 namespace optiml {
 
+/// In what a rewrite was found right.
+struct Proof {
+  unsigned launches = 0, runs = 0; ///< in which it was compared
+  std::string leftOut;             ///< why it was not, where nothing was wrong either
+};
+
 /// Safe to use from several threads.
 class Proofs {
 public:
-  /// The runs in which the rewrite was compared and found right, with others perhaps.
-  std::optional<unsigned> find(const std::string &key) const;
-  void add(const std::string &key, unsigned runs);
-  /// Takes those of the rewrites that are neither proven nor taken, for the caller to compare and to put back. Where
-  /// all that are not proven are taken, waits. Empty: all are proven.
-  std::set<std::string> take(const std::set<std::string> &keys);
-  void putBack(const std::set<std::string> &keys);
+  /// Nothing: the rewrite was not compared, or was wrong.
+  std::optional<Proof> find(const std::string &key) const;
+  void add(const std::string &key, Proof proof);
+  /// Takes one of the rewrites that is neither proven nor taken, for the caller to compare and to put back. Where all
+  /// that are not proven are taken, waits. Nothing: all are proven.
+  std::optional<std::string> take(const std::set<std::string> &keys);
+  void putBack(const std::string &key);
 
 private:
-  std::map<std::string, unsigned> proven;
+  std::map<std::string, Proof> proven;
   std::set<std::string> taken;
   std::condition_variable changed;
   mutable std::mutex mutex;

@@ -104,8 +104,8 @@ struct Verifier::Impl {
   /// The rewrites that some launch runs. Where one keeps the original, a note in the report says why. An Error says
   /// that a launch would be over the limits.
   llvm::Expected<std::vector<Compared>> comparedBy(const Variant &variant, VerifyReport &report) const;
-  /// Compares these. The report, which says Correct before, has the verdict.
-  llvm::Error compareNow(Changed &changed, llvm::ArrayRef<Compared *> rewrites, VerifyReport &report);
+  /// Compares it now. The report, which says Correct before, has the verdict where something is wrong.
+  llvm::Error compareNow(Changed &changed, const Compared &rewrite, VerifyReport &report);
   llvm::Error buildVerify(Changed &changed);
   llvm::Error buildBounds(Changed &changed);
   /// `thorough`: with more fresh inputs, and every launch must be compared. Of `large` launches some blocks run, where

@@ -45,35 +45,28 @@ llvm::Expected<std::vector<Verifier::Impl::Compared>> Verifier::Impl::comparedBy
   return all;
 }
 
-llvm::Error Verifier::Impl::compareNow(Changed &changed, llvm::ArrayRef<Compared *> rewrites, VerifyReport &report) {
+llvm::Error Verifier::Impl::compareNow(Changed &changed, const Compared &rewrite, VerifyReport &report) {
   if (llvm::Error e = buildVerify(changed)) {
     report.verdict = Verdict::CompileError;
     report.why = llvm::toString(std::move(e));
     return llvm::Error::success();
   }
-  std::vector<Target> targets, large, largeAlone;
-  bool thorough = false;
-  for (const Compared *c : rewrites) {
-    llvm::append_range(targets, c->targets);
-    llvm::append_range(c->targets.empty() ? largeAlone : large, c->large);
-    thorough |= c->rewrite->testedOnly;
-  }
-  bool allCompared = true;
-  if (!targets.empty()) {
-    llvm::Expected<VerifyReport> compared = check(changed, targets, large, thorough);
+  Proof proof;
+  if (rewrite.targets.empty()) {
+    if (llvm::Error e = checkLargeAlone(changed, rewrite.large, report))
+      return e;
+    proof.leftOut = "its conditions hold for large launches only";
+  } else {
+    llvm::Expected<VerifyReport> compared = check(changed, rewrite.targets, rewrite.large, rewrite.rewrite->testedOnly);
     if (!compared)
       return compared.takeError();
-    // Of which rewrite a launch was left out is not known.
-    allCompared = compared->launches == targets.size();
-    const bool isFinal = !compared->correct();
+    proof = {compared->launches, compared->runs,
+             compared->verdict == Verdict::NotApplicable ? compared->why : std::string()};
+    const bool isFinal = !compared->correct() && proof.leftOut.empty();
     report.add(std::move(*compared), isFinal);
   }
-  if (!largeAlone.empty() && report.correct())
-    if (llvm::Error e = checkLargeAlone(changed, largeAlone, report))
-      return e;
-  if (report.correct() && allCompared)
-    for (const Compared *c : rewrites)
-      proofs.add(c->key, report.runs);
+  if (report.correct())
+    proofs.add(rewrite.key, std::move(proof));
   return llvm::Error::success();
 }
 
@@ -97,32 +90,28 @@ llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
   report.verdict = Verdict::Correct;
   Impl::Changed changed{variant.text, impl->scratchDir(), "", "", false, false, {}};
   auto cleanup = llvm::scope_exit([&] { llvm::sys::fs::remove_directories(changed.folder); });
-  std::set<std::string> open;
-  for (const Impl::Compared &c : *rewrites)
-    open.insert(c.key);
-  for (;;) {
-    const std::set<std::string> ours = impl->proofs.take(open);
-    if (ours.empty())
-      break;
-    auto done = llvm::scope_exit([&] { impl->proofs.putBack(ours); });
-    std::vector<Impl::Compared *> now;
-    for (Impl::Compared &c : *rewrites)
-      if (ours.count(c.key))
-        now.push_back(&c);
-    if (llvm::Error e = impl->compareNow(changed, now, report))
+  std::map<std::string, const Impl::Compared *> open; // others may compare them before
+  std::set<std::string> keys;
+  for (const Impl::Compared &c : *rewrites) {
+    open[c.key] = &c;
+    keys.insert(c.key);
+  }
+  while (const std::optional<std::string> key = impl->proofs.take(keys)) {
+    auto done = llvm::scope_exit([&] { impl->proofs.putBack(*key); });
+    if (llvm::Error e = impl->compareNow(changed, *open[*key], report))
       return std::move(e);
     if (!report.correct())
       return report;
-    for (const std::string &key : ours)
-      open.erase(key);
+    open.erase(*key);
   }
-  for (const Impl::Compared &c : *rewrites) {
-    if (const std::optional<unsigned> runs = impl->proofs.find(c.key); runs && open.count(c.key)) {
-      report.launches += unsigned(c.targets.size());
-      report.earlierRuns = std::max(report.earlierRuns, *runs); // they may have been compared together
+  for (const std::string &key : keys) {
+    const Proof proof = *impl->proofs.find(key);
+    if (open.count(key)) {
+      report.launches += proof.launches;
+      report.earlierRuns += proof.runs;
     }
-    if (c.targets.empty())
-      report = refused(Verdict::NotApplicable, "its conditions hold for large launches only");
+    if (!proof.leftOut.empty())
+      report = refused(Verdict::NotApplicable, proof.leftOut);
   }
   return report;
 }

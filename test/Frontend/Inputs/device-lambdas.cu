@@ -58,6 +58,32 @@ __global__ void reduceRows(const T *x, T *out, int rows, int cols, Op op) {
 
 #define FOR_EACH(n, i, ...) par::each(n, [=] __device__(size_t i) __VA_ARGS__)
 
+namespace other {
+__device__ inline float bump(float x) { return x + 2; }
+} // namespace other
+__device__ inline float bumped(float x) { return x + 3; }
+constexpr int step = 5;
+struct Solver {
+  static constexpr int step = 3;
+  struct Item {
+    float value;
+  };
+  static __device__ float bumped(float x) { return x + 1; }
+  static void members(float *p, Item item) {
+    par::each(50, [=] __device__(size_t i) { p[i] += step; });
+    par::each(50, [=] __device__(size_t i) { p[i] = bumped(p[i]); });
+    par::each(50, [=] __device__(size_t i) { p[i] += item.value; });
+  }
+};
+static void directive(float *p) {
+  using namespace other;
+  par::each(50, [=] __device__(size_t i) { p[i] = bump(p[i]); });
+}
+static void declaration(float *p) {
+  using other::bump;
+  par::each(50, [=] __device__(size_t i) { p[i] = bump(p[i]); });
+}
+
 int main() {
   const int w = 67, h = 41;
   float *a, *b, *rows;
@@ -79,6 +105,9 @@ int main() {
   reduceRows<<<(h + 63) / 64, 64>>>(b, rows, h, w, [] __device__(float u, float v) { return u > v ? u : v; });
   // These keep what they are: what they say means something else outside of their function, or a macro writes them.
   FOR_EACH(size_t(w), i, { b[i] += 1; });
+  Solver::members(b, {2});
+  directive(b);
+  declaration(b);
   using real = float;
   par::each(size_t(w), [=] __device__(size_t i) {
     real r = b[i];
