@@ -63,8 +63,8 @@ config.substitutions.append(
 config.substitutions.append(("%plan", "timeout 300 optiml-opt --reread --kernels-only --print-plan"))
 config.substitutions.append(("%opt", "timeout 300 optiml-opt --reread --kernels-only"))
 config.substitutions.append(("%refused", "not timeout 300 optiml-opt"))
-# Enough time to reach all code of a transform's result, and little for the edges between outcomes.
-config.substitutions.append(("%verify", "timeout 600 optiml-run --coverage=3 --verify"))
+# Enough time to reach all code of a transform's result on a busy machine, and little for the edges between outcomes.
+config.substitutions.append(("%verify", "timeout 600 optiml-run --coverage=6 --verify"))
 config.substitutions.append(("%check=", "FileCheck %s --check-prefix="))
 
 if os.path.isdir(config.optiml_tools_dir):

@@ -135,6 +135,8 @@ public:
   bool VisitTypeLoc(TypeLoc type) {
     if (auto alias = type.getAs<TypedefTypeLoc>())
       isPossible &= !isLocal(alias.getDecl(), lambda) && !isOfOwnClass(alias.getDecl(), lambda);
+    else if (auto shadow = type.getAs<UsingTypeLoc>())
+      isPossible &= !isLocal(shadow.getDecl(), lambda);
     else if (auto tag = type.getAs<TagTypeLoc>())
       isPossible &= !isLocal(tag.getDecl(), lambda) && !isOfOwnClass(tag.getDecl(), lambda);
     return true;
