@@ -9,14 +9,16 @@
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 using namespace optiml;
 
-/// An identifier for the twin of `kernel`: "scale<float>" -> "scale_float_optiml".
-static std::string twinName(const std::string &kernel, const std::string &text) {
+/// An identifier for the twin of `kernel`, which neither the text nor another twin has: "scale<float>" ->
+/// "scale_float_optiml". `taken` gets it.
+static std::string twinName(const std::string &kernel, const std::string &text, std::set<std::string> &taken) {
   const std::string base = identifierOf(kernel);
   std::string name = base + "_optiml";
-  for (unsigned i = 2; text.find(name) != std::string::npos; ++i)
+  for (unsigned i = 2; text.find(name) != std::string::npos || !taken.insert(name).second; ++i)
     name = base + "_optiml" + std::to_string(i);
   return name;
 }
@@ -162,6 +164,7 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
   space->path = program.path();
   space->text = program.text();
   space->setsAttributes = setsKernelAttributes(program);
+  std::set<std::string> twins;
   const bool someAreOn = llvm::any_of(program.kernels(), [](const KernelDecl &k) { return k.directive.isOn; });
   for (const KernelDecl &decl : program.kernels()) {
     if (!wanted(decl))
@@ -184,7 +187,7 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
     nameArguments(known, **tree);
     noteDifferences(**tree, known);
     const bool alongX = takeRanksAlongX(**tree, known);
-    KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), known);
+    KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text(), twins), known);
     for (const auto &[parameter, least] : (*tree)->least)
       state.require(parameter + " >= " + std::to_string(least), "unsigned differences do not wrap around");
     for (const auto &[difference, condition] : (*tree)->notNegative)

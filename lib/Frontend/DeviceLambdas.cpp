@@ -302,9 +302,10 @@ private:
       members += "  " + declaration + "\n";
 
     const unsigned line = sm.getPresumedLineNumber(lambda.getBeginLoc());
-    std::string type = "OptimlLambda" + std::to_string(line);
-    while (text.contains(type) || !names.insert(type).second)
-      type += "_";
+    const std::string base = "OptimlLambda" + std::to_string(line);
+    std::string type = base;
+    for (unsigned i = 2; text.contains(type) || !names.insert(type).second; ++i)
+      type = base + "_" + std::to_string(i);
     const std::string file = sm.getPresumedLoc(lambda.getBeginLoc()).getFilename();
     std::string definition = "// OptiML: the lambda of line " + std::to_string(line) + ".\n" + place->header +
                              "struct " + type + " {\n" + members + markAt(*begin) + "  " + *function + "\n};\n";
