@@ -1,5 +1,6 @@
 //===- DeducingLauncher.cpp - launches that deduce template arguments -----===//
 #include "Texts.h"
+#include "optiml/Frontend/TemplateArguments.h"
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/Lex/Lexer.h"
@@ -18,7 +19,7 @@ static std::string textOf(clang::SourceRange range, const clang::ASTContext &ast
 std::string optiml::deducingLauncher(const clang::FunctionDecl &kernel, const std::string &name,
                                      const std::string &chooser) {
   const clang::FunctionTemplateDecl *of = kernel.getPrimaryTemplate();
-  if (!of || of->hasAssociatedConstraints())
+  if (!of)
     return "";
   const clang::ASTContext &ast = kernel.getASTContext();
   const clang::FunctionDecl *pattern = of->getTemplatedDecl();
@@ -27,13 +28,8 @@ std::string optiml::deducingLauncher(const clang::FunctionDecl &kernel, const st
     pattern = definition; // a declaration before it may leave names out
     of = definition->getDescribedFunctionTemplate();
   }
-  std::string header = textOf(of->getTemplateParameters()->getSourceRange(), ast), instantiation, parameters, arguments;
-  for (const clang::NamedDecl *parameter : *of->getTemplateParameters()) {
-    if (parameter->isParameterPack() || parameter->getName().empty() ||
-        llvm::isa<clang::TemplateTemplateParmDecl>(parameter))
-      return "";
-    instantiation += (instantiation.empty() ? "" : ", ") + parameter->getName().str();
-  }
+  std::string header = textOf(of->getTemplateParameters()->getSourceRange(), ast), parameters, arguments;
+  const std::optional<std::string> instantiation = ownArguments(*of);
   for (const clang::ParmVarDecl *parameter : pattern->parameters()) {
     std::string text = textOf(parameter->getSourceRange(), ast);
     if (text.empty() || parameter->isParameterPack() || parameter->getName().empty())
@@ -41,13 +37,13 @@ std::string optiml::deducingLauncher(const clang::FunctionDecl &kernel, const st
     parameters += ", " + text;
     arguments += ", " + parameter->getName().str();
   }
-  if (header.empty())
+  if (header.empty() || !instantiation)
     return "";
   std::string own = "optiml_"; // before names of this function, which the text of the kernel does not use
   while ((header + parameters).find(own) != std::string::npos)
     own += "_";
   return "\n" + header + "\nvoid " + name + "(dim3 " + own + "grid, dim3 " + own + "block, size_t " + own +
          "shared, cudaStream_t " + own + "stream" + parameters + ") {\n  " + chooser + "(" +
-         pattern->getNameAsString() + "<" + instantiation + ">)(" + own + "grid, " + own + "block, " + own +
+         pattern->getNameAsString() + "<" + *instantiation + ">)(" + own + "grid, " + own + "block, " + own +
          "shared, " + own + "stream" + arguments + ");\n}\n";
 }

@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 #include "DeviceLambdas.h"
 #include "optiml/Frontend/LineMarks.h"
+#include "optiml/Frontend/TemplateArguments.h"
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/ExprCXX.h"
@@ -218,15 +219,11 @@ private:
     if (const FunctionTemplateDecl *of = function ? function->getDescribedFunctionTemplate() : nullptr) {
       const TemplateParameterList &parameters = *of->getTemplateParameters();
       const auto begin = offsetOf(parameters.getTemplateLoc()), end = offsetOf(parameters.getRAngleLoc());
-      if (!begin || !end || of->hasAssociatedConstraints())
+      const std::optional<std::string> arguments = optiml::ownArguments(*of);
+      if (!begin || !end || !arguments)
         return std::nullopt;
-      for (const NamedDecl *parameter : parameters) {
-        if (parameter->isParameterPack() || parameter->getName().empty() || isa<TemplateTemplateParmDecl>(parameter))
-          return std::nullopt;
-        place.arguments += (place.arguments.empty() ? "<" : ", ") + parameter->getName().str();
-      }
       place.header = text.slice(*begin, *end + 1).str() + " ";
-      place.arguments += ">";
+      place.arguments = "<" + *arguments + ">";
       outermost = of;
     } else if (cast<DeclContext>(outermost)->isDependentContext()) {
       return std::nullopt;
@@ -283,7 +280,7 @@ private:
     for (const LambdaCapture &capture : closure.captures()) {
       QualType type = (field++)->getType();
       if (!capture.capturesVariable() || capture.getCaptureKind() != LCK_ByCopy || capture.isPackExpansion() ||
-          capture.getCapturedVar()->isInitCapture() || type->isReferenceType() || type->isArrayType())
+          capture.getCapturedVar()->isInitCapture())
         return;
       const llvm::StringRef variable = capture.getCapturedVar()->getName();
       if (!place->header.empty()) { // the class has the function's template parameters
@@ -306,7 +303,6 @@ private:
     std::string type = base;
     for (unsigned i = 2; text.contains(type) || !names.insert(type).second; ++i)
       type = base + "_" + std::to_string(i);
-    const std::string file = sm.getPresumedLoc(lambda.getBeginLoc()).getFilename();
     std::string definition = "// OptiML: the lambda of line " + std::to_string(line) + ".\n" + place->header +
                              "struct " + type + " {\n" + members + markAt(*begin) + "  " + *function + "\n};\n";
     Edit &before = edits[place->offset];

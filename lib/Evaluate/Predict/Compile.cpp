@@ -34,9 +34,10 @@ std::string CompiledText::symbolOf(const std::string &kernel) const {
   if (ptxas.count(kernel))
     return kernel;
   // nvcc and Clang mangle differently what only its own file sees.
-  for (const auto &[symbol, resources] : ptxas)
-    if (llvm::StringRef(kernel).starts_with("_Z") && nameBehind(symbol) == nameBehind(kernel))
-      return symbol;
+  if (llvm::StringRef(kernel).starts_with("_Z"))
+    for (const std::string name = nameBehind(kernel); const auto &[symbol, resources] : ptxas)
+      if (nameBehind(symbol) == name)
+        return symbol;
   // By plain name: the part of the demangled name before the parameters, without its scope.
   for (const auto &[symbol, resources] : ptxas)
     if (unqualified(titleOf(llvm::demangle(symbol))) == kernel)
