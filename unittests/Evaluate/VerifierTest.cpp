@@ -365,6 +365,49 @@ TEST(DerivedSizes, KeepWhatIntegersAreToOneAnother) {
                                                                                          {8, 51, 64, 14, 9, 1}}));
 }
 
+// Images, channels, rows and columns; an element a thread; the number of all elements is one of the integers.
+TEST(DerivedSizes, ProductsOfSeveralIntegersStayProducts) {
+  for (const std::vector<int> &row : derivedFrom(launchWith({6272, 1, 1}, {256, 1, 1}, {16, 32, 56, 56, 1605632}))) {
+    EXPECT_EQ(row[0] * row[1] * row[2] * row[3], row[4]);
+    EXPECT_GE(row[5] * 256, row[4]);
+  }
+  // Of two that are no sizes by themselves, and the grid alone.
+  for (const std::vector<int> &row : derivedFrom(launchWith({9408, 1, 1}, {64, 1, 1}, {3, 64, 3136}))) {
+    EXPECT_EQ(row[0], 3);
+    EXPECT_EQ(row[1], 64);
+    EXPECT_GE(row[5 - 2], 3 * row[2]);
+  }
+}
+
+// Each remainder of a vector is there, also where the sizes that are its factors are whole.
+TEST(DerivedSizes, NearSizesLeaveOverAll) {
+  const LaunchImage launch = launchWith({4704, 1, 1}, {256, 1, 1}, {384, 3136, 1204224});
+  std::vector<ArgumentInteger> integers = {{0, 0, 4, true}, {1, 0, 4, true}, {2, 0, 4, true}};
+  std::set<int64_t> left;
+  bool isUneven = false;
+  for (const std::vector<LaunchImage> &list : launchesWithNearSizes(launch, {"", "", integers, {}, false}))
+    for (const LaunchImage &other : list) {
+      const int64_t rows = valueOf(other, integers[0]), columns = valueOf(other, integers[1]),
+                    all = valueOf(other, integers[2]);
+      left.insert(columns % 4);
+      isUneven |= rows % 4 == 0 && columns % 4 == 0 && all < rows * columns;
+      EXPECT_GE(other.grid[0] * 256, all);
+    }
+  EXPECT_EQ(left.size(), 4u);
+  EXPECT_TRUE(isUneven);
+}
+
+// The first alternative may take long where many extents are multiplied.
+TEST(DerivedSizes, ManyExtentsAreShortToo) {
+  const LaunchImage launch = launchWith({41016, 1, 1}, {256, 1, 1}, {60, 100, 50, 35});
+  std::vector<ArgumentInteger> integers;
+  for (unsigned i = 0; i < 4; ++i)
+    integers.push_back({i, 0, 4, true});
+  const auto derived = launchesWithOtherSizes(launch, {"", "", integers, {}, false});
+  ASSERT_GE(derived.front().size(), 2u);
+  EXPECT_LT(derived.front()[1].grid[0], derived.front()[0].grid[0]);
+}
+
 TEST(DerivedSizes, KeepTheSmallestThatAKernelMayBeWrittenFor) {
   using Rows = std::vector<std::vector<int>>;
   // Points, features, centers: all odd; more than one block of points.

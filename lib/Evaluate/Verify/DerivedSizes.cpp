@@ -35,7 +35,7 @@ public:
   /// one of each kind of sizes.
   llvm::Error addWider(const LaunchImage &recordedLaunch, const SizedKernel &kernel);
   bool isOver() const { return deadline.passed(); }
-  Workload finish();
+  llvm::Expected<Workload> finish();
 
 private:
   /// Nothing: the original shows a fault, or takes too long.
@@ -271,9 +271,12 @@ llvm::Error Deriving::addWider(const LaunchImage &recordedLaunch, const SizedKer
   return llvm::Error::success();
 }
 
-Workload Deriving::finish() {
+llvm::Expected<Workload> Deriving::finish() {
   fs::remove_directories(probe);
   derived.totalLaunches = derived.launches.size();
+  std::string error;
+  if (!derived.write(error))
+    return makeError("{0}", error);
   return std::move(derived);
 }
 
@@ -301,9 +304,30 @@ llvm::Expected<Workload> optiml::deriveSizes(const Workload &recorded, const std
       if (llvm::Error e = deriving.addWider(*launch, kernel))
         return std::move(e);
   }
-  Workload derived = deriving.finish();
-  std::string error;
-  if (!derived.write(error))
-    return makeError("{0}", error);
-  return derived;
+  return deriving.finish();
+}
+
+llvm::Expected<Workload> optiml::deriveNearSizes(const Workload &recorded, const SizedKernel &kernel,
+                                                 const CheckedModules &original, const VerifyOptions &options,
+                                                 const std::string &directory, double seconds) {
+  if (std::error_code e = fs::create_directories(directory + "/probe"))
+    return makeError("{0}/probe: {1}", directory, e.message());
+  Deriving deriving(recorded, original, options, directory, seconds);
+  for (const LaunchImage &launch : recorded.launches) {
+    if (launch.kernel != kernel.recorded)
+      continue;
+    bool any = false;
+    const std::vector<std::vector<LaunchImage>> lists = launchesWithNearSizes(launch, kernel);
+    for (size_t list = 0; list < lists.size(); ++list)
+      for (const LaunchImage &other : lists[list]) {
+        if (deriving.isOver() || (list == 1 && any))
+          break;
+        auto isAdded = deriving.add(other, kernel);
+        if (!isAdded)
+          return isAdded.takeError();
+        any |= !list && *isAdded;
+      }
+    break;
+  }
+  return deriving.finish();
 }

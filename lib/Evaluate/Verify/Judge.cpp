@@ -65,13 +65,22 @@ llvm::Error Verifier::addDerivedSizes(const Workload &recorded, const std::vecto
       failures = llvm::joinErrors(std::move(failures), own.takeError());
     else if (!own->launches.empty())
       impl->workloads.push_back(std::move(*own));
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    Impl::NearSizes &near = impl->near[unsigned(impl->workloads.size())];
+    near.recorded = recorded;
+    near.kernel = kernels[i];
+    near.directory = directory + "/near" + std::to_string(i);
+    near.seconds = seconds;
+    impl->workloads.emplace_back();
+  }
   return failures;
 }
 
 std::vector<Workload> Verifier::workloads() const {
-  std::vector<Workload> whole = impl->workloads;
-  if (impl->large)
-    whole.erase(whole.begin() + *impl->large);
+  std::vector<Workload> whole;
+  for (unsigned w = 0; w < impl->workloads.size(); ++w)
+    if (w != impl->large && !impl->near.count(w))
+      whole.push_back(impl->workloads[w]);
   return whole;
 }
 

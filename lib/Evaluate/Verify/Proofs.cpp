@@ -3,10 +3,24 @@
 
 using namespace optiml;
 
+template <typename T> static std::optional<T> valueAt(const std::map<std::string, T> &values, const std::string &key) {
+  auto it = values.find(key);
+  return it == values.end() ? std::nullopt : std::optional(it->second);
+}
+
 std::optional<Proof> Proofs::find(const std::string &key) const {
   std::lock_guard lock(mutex);
-  auto it = proven.find(key);
-  return it == proven.end() ? std::nullopt : std::optional(it->second);
+  return valueAt(proven, key);
+}
+
+std::optional<Unreached> Proofs::unreached(const std::string &key) const {
+  std::lock_guard lock(mutex);
+  return valueAt(unproven, key);
+}
+
+void Proofs::addUnreached(const std::string &key, Unreached unreached) {
+  std::lock_guard lock(mutex);
+  unproven.emplace(key, std::move(unreached));
 }
 
 void Proofs::add(const std::string &key, Proof proof) {

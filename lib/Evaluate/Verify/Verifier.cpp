@@ -5,6 +5,7 @@
 #include "optiml/Core/KernelName.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
+#include "optiml/Evaluate/Verify/DerivedSizes.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
@@ -198,37 +199,75 @@ void Verifier::Impl::leaveOutCopies(const Changed &changed, Coverage &covered) {
     covered.ignoreCopies(changed.text, originalCovered, text);
 }
 
-llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::vector<Target> &targets, unsigned inputs,
-                                                  const std::vector<Target> &largeTargets, VerifyReport &report,
-                                                  Coverage &covered) {
-  std::vector<Target> larger = largeTargets;
+llvm::Expected<bool> Verifier::Impl::compareNear(Changed &changed, const Compared &rewrite, VerifyReport &report,
+                                                 Coverage &covered) {
+  for (auto &[workload, sizes] : near) {
+    if (sizes.kernel.recorded != rewrite.rewrite->originalSymbol)
+      continue;
+    llvm::Error failure = llvm::Error::success();
+    std::call_once(sizes.made, [&, workload = workload] {
+      const CheckedModules original = {boundsModule, verifyModule};
+      failure = deriveNearSizes(sizes.recorded, sizes.kernel, original, options, sizes.directory, sizes.seconds)
+                    .moveInto(workloads[workload]);
+    });
+    std::vector<Target> targets;
+    VerifyReport unasked; // which of these sizes keep the original
+    if (failure || (failure = addTargets(workload, *rewrite.rewrite, targets, unasked)))
+      return std::move(failure);
+    for (const Target &t : targets) {
+      leaveOutCopies(changed, covered);
+      if (covered.missed().empty())
+        return true;
+      llvm::Expected<bool> good = checkTarget(changed, t, 0, /*thorough=*/false, report, covered);
+      if (!good || !*good)
+        return good;
+    }
+  }
+  return true;
+}
+
+llvm::Expected<bool> Verifier::Impl::runLarge(Changed &changed, const Target &t, bool few, VerifyReport &report,
+                                              Coverage &covered, double &blockSeconds) {
+  leaveOutCopies(changed, covered);
+  const std::array<uint32_t, 3> &grid = t.plan.steps.front().grid;
+  if (covered.missed().empty())
+    return true;
+  if (few || closeBlocks(grid, manyBlocks) != closeBlocks(grid, fewBlocks)) {
+    llvm::Expected<bool> good = checkSome(changed, t, few ? fewBlocks : manyBlocks, report, covered, blockSeconds);
+    if (few || !good || !*good)
+      return good;
+  }
+  leaveOutCopies(changed, covered);
+  return covered.missed().empty() ? true : checkAll(changed, t, blockSeconds, report, covered);
+}
+
+llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const Compared &rewrite, unsigned inputs,
+                                                  VerifyReport &report, Coverage &covered) {
+  std::vector<Target> larger = rewrite.large;
   std::set<std::string> wanted; // the kernels that have not run as a whole come first
   for (const emu::MissedCode &m : covered.missed())
     wanted.insert({m.kernel, plainName(demangled(m.kernel))});
   std::stable_partition(larger.begin(), larger.end(), [&](const Target &t) {
     return llvm::any_of(t.plan.steps, [&](const emu::ReplayStep &step) { return wanted.count(step.kernel) != 0; });
   });
-  for (const Target &t : larger) { // sizes decide more often than data do
-    double seconds = HUGE_VAL;
-    // A few blocks first: of blocks that work long, more do not end in time.
-    for (uint64_t most : {fewBlocks, manyBlocks}) {
-      leaveOutCopies(changed, covered);
-      const std::array<uint32_t, 3> &grid = t.plan.steps.front().grid;
-      if (covered.missed().empty() || (most != fewBlocks && closeBlocks(grid, most) == closeBlocks(grid, fewBlocks)))
-        break;
-      llvm::Expected<bool> good = checkSome(changed, t, most, report, covered, seconds);
+  // Sizes decide more often than data do. A few blocks first: of blocks that work long, more do not end in time.
+  std::vector<double> blockSeconds(larger.size(), HUGE_VAL);
+  for (bool few : {true, false}) {
+    for (size_t i = 0; i < larger.size(); ++i) {
+      llvm::Expected<bool> good = runLarge(changed, larger[i], few, report, covered, blockSeconds[i]);
       if (!good || !*good)
         return good;
     }
+    if (!few)
+      break;
     leaveOutCopies(changed, covered);
-    if (covered.missed().empty())
-      continue;
-    llvm::Expected<bool> good = checkAll(changed, t, seconds, report, covered);
+    llvm::Expected<bool> good =
+        covered.missed().empty() ? llvm::Expected<bool>(true) : compareNear(changed, rewrite, report, covered);
     if (!good || !*good)
       return good;
   }
   if (changed.dataDecides) {
-    llvm::Expected<bool> good = checkOtherInputs(changed, targets, inputs, report, covered);
+    llvm::Expected<bool> good = checkOtherInputs(changed, rewrite.targets, inputs, report, covered);
     if (!good || !*good)
       return good;
   }
@@ -306,10 +345,11 @@ llvm::Expected<bool> Verifier::Impl::checkTarget(Changed &changed, const Target 
   return true;
 }
 
-llvm::Expected<VerifyReport> Verifier::Impl::check(Changed &changed, const std::vector<Target> &targets,
-                                                   const std::vector<Target> &largeTargets, bool thorough) {
+llvm::Expected<VerifyReport> Verifier::Impl::check(Changed &changed, const Compared &rewrite) {
+  const std::vector<Target> &targets = rewrite.targets;
   // Text that nothing proves is tried on more inputs.
   constexpr unsigned thoroughInputs = 3;
+  const bool thorough = rewrite.rewrite->testedOnly;
   unsigned inputs = thorough ? std::max(options.freshInputs, thoroughInputs) : options.freshInputs;
   changed.dataDecides = changed.racesChecked = false;
   VerifyReport report;
@@ -358,7 +398,7 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(Changed &changed, const std::
   }
   if (!changed.racesChecked)
     report.notes.push_back("races were not checked: every launch takes longer than the limit for that");
-  llvm::Expected<bool> good = reachTheRest(changed, targets, inputs, largeTargets, report, covered);
+  llvm::Expected<bool> good = reachTheRest(changed, rewrite, inputs, report, covered);
   if (!good)
     return good.takeError();
   return report;

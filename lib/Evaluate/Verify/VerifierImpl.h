@@ -6,6 +6,7 @@
 #include "ConcretePlan.h"
 #include "Coverage.h"
 #include "Proofs.h"
+#include "optiml/Evaluate/Verify/DerivedSizes.h"
 #include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Support/TempDir.h"
 #include <map>
@@ -57,6 +58,16 @@ struct Verifier::Impl {
   bool originalCoverageKnown = true; ///< of all of them
   std::mutex coverageMutex;          ///< of these two
 
+  /// Launches of a kernel with sizes beside those that all variants are compared on, made when one needs them.
+  struct NearSizes {
+    Workload recorded; ///< the kernel's launch
+    SizedKernel kernel;
+    std::string directory;
+    double seconds;
+    std::once_flag made;
+  };
+  std::map<unsigned, NearSizes> near; ///< by workload, whose launches are there once they are made
+
   Proofs proofs;
 
   std::set<std::string> notes, originalFaults; ///< of all verifications
@@ -101,17 +112,19 @@ struct Verifier::Impl {
     std::string key;
     std::vector<Target> targets, large;
   };
-  /// The rewrites that some launch runs. Where one keeps the original, a note in the report says why. An Error says
-  /// that a launch would be over the limits.
+  /// Adds those of a workload that run the rewrite to `into`. Where one keeps the original, a note in the report says
+  /// why. An Error says that a launch would be over the limits.
+  llvm::Error addTargets(unsigned workload, const KernelRewrite &rewrite, std::vector<Target> &into,
+                         VerifyReport &report) const;
+  /// The rewrites that some launch runs. Notes and errors as of addTargets().
   llvm::Expected<std::vector<Compared>> comparedBy(const Variant &variant, VerifyReport &report) const;
   /// Compares it now. The report, which says Correct before, has the verdict where something is wrong.
   llvm::Error compareNow(Changed &changed, const Compared &rewrite, VerifyReport &report);
   llvm::Error buildVerify(Changed &changed);
   llvm::Error buildBounds(Changed &changed);
-  /// `thorough`: with more fresh inputs, and every launch must be compared. Of `large` launches some blocks run, where
-  /// code is left that no other launch reaches.
-  llvm::Expected<VerifyReport> check(Changed &changed, const std::vector<Target> &targets,
-                                     const std::vector<Target> &large, bool thorough);
+  /// Rewrites that are only tested are compared on more fresh inputs, and on every launch. Of large launches some
+  /// blocks run, where code is left that no other launch reaches.
+  llvm::Expected<VerifyReport> check(Changed &changed, const Compared &rewrite);
   /// Compares on further inputs, where the data decide whether some code runs. False when the report is final.
   llvm::Expected<bool> checkOtherInputs(const Changed &changed, const std::vector<Target> &targets, unsigned inputs,
                                         VerifyReport &report, Coverage &covered);
@@ -119,8 +132,13 @@ struct Verifier::Impl {
   void leaveOutCopies(const Changed &changed, Coverage &covered);
   /// Looks for runs of the code that has not run, and settles whether the text is correct or untested. False when the
   /// report was final before.
-  llvm::Expected<bool> reachTheRest(Changed &changed, const std::vector<Target> &targets, unsigned inputs,
-                                    const std::vector<Target> &largeTargets, VerifyReport &report, Coverage &covered);
+  llvm::Expected<bool> reachTheRest(Changed &changed, const Compared &rewrite, unsigned inputs, VerifyReport &report,
+                                    Coverage &covered);
+  /// Runs a few blocks of a large launch, or else more, where that is a matter of moments. Arguments as of checkSome.
+  llvm::Expected<bool> runLarge(Changed &changed, const Target &t, bool few, VerifyReport &report, Coverage &covered,
+                                double &blockSeconds);
+  /// Compares on sizes beside those of the other launches. False when the report is final.
+  llvm::Expected<bool> compareNear(Changed &changed, const Compared &rewrite, VerifyReport &report, Coverage &covered);
   /// Runs at most `most` blocks of a launch, and compares what they write with what the whole original leaves there,
   /// unless that is done elsewhere. False when the report is final.
   /// `blockSeconds`: gets what a block takes; infinite where that is too long.

@@ -14,6 +14,27 @@ static std::string keyOf(const KernelRewrite &rewrite) {
   return alone.key() + (rewrite.testedOnly ? " tested" : "");
 }
 
+llvm::Error Verifier::Impl::addTargets(unsigned workload, const KernelRewrite &rewrite, std::vector<Target> &into,
+                                       VerifyReport &report) const {
+  for (unsigned l = 0; l < workloads[workload].launches.size(); ++l) {
+    const LaunchImage &launch = workloads[workload].launches[l];
+    if (launch.kernel != rewrite.originalSymbol)
+      continue;
+    llvm::Expected<ConcretePlan> plan = concretePlan(rewrite, launch);
+    if (plan) {
+      into.push_back({workload, l, std::move(*plan)});
+      continue;
+    }
+    llvm::Error rest = llvm::handleErrors(plan.takeError(), [&](const NotApplicable &n) {
+      report.notes.push_back("launch " + std::to_string(launch.sequence) + " of " + launch.name +
+                             " keeps the original: " + n.reason);
+    });
+    if (rest)
+      return rest;
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::vector<Verifier::Impl::Compared>> Verifier::Impl::comparedBy(const Variant &variant,
                                                                                  VerifyReport &report) const {
   std::vector<Compared> all;
@@ -21,24 +42,13 @@ llvm::Expected<std::vector<Verifier::Impl::Compared>> Verifier::Impl::comparedBy
     if (rewrite.plan.steps.empty())
       continue;
     Compared compared{&rewrite, keyOf(rewrite), {}, {}};
-    for (unsigned w = 0; w < workloads.size(); ++w)
-      for (unsigned l = 0; l < workloads[w].launches.size(); ++l) {
-        const LaunchImage &launch = workloads[w].launches[l];
-        if (launch.kernel != rewrite.originalSymbol)
-          continue;
-        llvm::Expected<ConcretePlan> plan = concretePlan(rewrite, launch);
-        if (plan) {
-          const bool someBlocks = w == large && !(options.textsOnLarge && rewrite.testedOnly);
-          (someBlocks ? compared.large : compared.targets).push_back({w, l, std::move(*plan)});
-          continue;
-        }
-        llvm::Error rest = llvm::handleErrors(plan.takeError(), [&](const NotApplicable &n) {
-          report.notes.push_back("launch " + std::to_string(launch.sequence) + " of " + launch.name +
-                                 " keeps the original: " + n.reason);
-        });
-        if (rest)
-          return std::move(rest);
-      }
+    for (unsigned w = 0; w < workloads.size(); ++w) {
+      if (near.count(w))
+        continue;
+      const bool someBlocks = w == large && !(options.textsOnLarge && rewrite.testedOnly);
+      if (llvm::Error e = addTargets(w, rewrite, someBlocks ? compared.large : compared.targets, report))
+        return std::move(e);
+    }
     if (!compared.targets.empty() || !compared.large.empty())
       all.push_back(std::move(compared));
   }
@@ -57,7 +67,7 @@ llvm::Error Verifier::Impl::compareNow(Changed &changed, const Compared &rewrite
       return e;
     proof.leftOut = "its conditions hold for large launches only";
   } else {
-    llvm::Expected<VerifyReport> compared = check(changed, rewrite.targets, rewrite.large, rewrite.rewrite->testedOnly);
+    llvm::Expected<VerifyReport> compared = check(changed, rewrite);
     if (!compared)
       return compared.takeError();
     proof = {compared->launches, compared->runs,
@@ -67,6 +77,8 @@ llvm::Error Verifier::Impl::compareNow(Changed &changed, const Compared &rewrite
   }
   if (report.correct())
     proofs.add(rewrite.key, std::move(proof));
+  else if (report.verdict == Verdict::Untested && !(options.cancel && options.cancel->load()))
+    proofs.addUnreached(rewrite.key, {report.why, report.missedKernels});
   return llvm::Error::success();
 }
 
@@ -96,8 +108,20 @@ llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
     open[c.key] = &c;
     keys.insert(c.key);
   }
+  auto isUnreached = [&](const std::string &key) {
+    const std::optional<Unreached> unreached = impl->proofs.unreached(key);
+    if (unreached) {
+      refused(Verdict::Untested, unreached->why);
+      report.missedKernels = unreached->kernels;
+    }
+    return unreached.has_value();
+  };
+  if (llvm::any_of(keys, isUnreached))
+    return report;
   while (const std::optional<std::string> key = impl->proofs.take(keys)) {
     auto done = llvm::scope_exit([&] { impl->proofs.putBack(*key); });
+    if (isUnreached(*key)) // another thread has found that
+      return report;
     if (llvm::Error e = impl->compareNow(changed, *open[*key], report))
       return std::move(e);
     if (!report.correct())

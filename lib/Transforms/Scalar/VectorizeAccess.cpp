@@ -5,7 +5,8 @@
 // elements with one or two bytes, 8 or 16 are words of a `uint2` or `uint4`. A thread may have several elements, as in
 // `rgb[3 * i + 1]`. What is read beside the lane's own element, as `x[i - 1]`, comes from the vector where another lane
 // has it. Of `i / d` and `i % d`, where `d` is a multiple of `width`, all lanes share the quotient: that is known of a
-// constant, and of an argument where the launches that were seen say so, which becomes a condition.
+// constant, and of an argument where the launches that were seen say so, which becomes a condition. A bound that is a
+// multiple of such a `d`, as of `images * channels * pixels`, leaves no lanes over.
 //
 // Example:
 //   int i = blockIdx.x * 256 + threadIdx.x;     int i = blockIdx.x * 1024 + threadIdx.x * 4;
@@ -61,6 +62,7 @@ public:
       return notApplicable("the kernel contains a construct that is kept verbatim");
     if (llvm::Error e = findStreams(state, {kernel, model, *body, guardCount, indexDecls, width}, streams, multiples))
       return e;
+    findQuotients();
     auto whole = boundsAreWhole();
     if (!whole)
       return whole.takeError();
@@ -204,6 +206,22 @@ private:
     return true;
   }
 
+  /// Of the lane 0: locals that valueInFirst() knows, and divisors by which all lanes have the same quotients.
+  void findQuotients() {
+    walk(*body, [&](Stmt &s) {
+      ownExprs(s, [&](ExprRef &own) {
+        optiml::walk(own, [&](const ExprRef &e) {
+          if (quotientOfFirst(e))
+            divisors.push_back(model.poly(e->args[1]));
+        });
+      });
+      if (s.kind == StmtKind::Decl && s.expr && s.type.isInt() && s.type.bytes >= s.expr->type.bytes &&
+          model.singleAssignment(s.text) == &s)
+        if (ExprRef first = valueInFirst(s.expr))
+          firsts[s.text] = first;
+    });
+  }
+
   void atLane(Stmt &s, const ExprRef &lane) {
     walk(s, [&](Stmt &t) { ownExprs(t, [&](ExprRef &e) { e = atLane(e, lane); }); });
   }
@@ -234,9 +252,15 @@ private:
     if (!text)
       return notApplicable("nothing bounds the global index of all that the kernel does");
     auto alongX = [&](const ExprRef &part) { return model.varies(part) & (ThreadX | BlockX); };
+    auto isWhole = [&](const auto &term) { // also where the product wraps around: widths are powers of two
+      Poly product;
+      product.terms.insert(term);
+      return term.second % width == 0 ||
+             llvm::any_of(divisors, [&](const Poly &divisor) { return quotientOf(product, divisor).has_value(); });
+    };
     state.require(threadsAlong(0) + " <= " + std::to_string(INT32_MAX - 65536),
                   "the index of the last lane does not overflow");
-    return (llvm::is_contained(multiples, *text) || (bound->constant() && *bound->constant() % width == 0)) &&
+    return (llvm::is_contained(multiples, *text) || llvm::all_of(bound->terms, isWhole)) &&
            llvm::count_if(operandsOf(bounds, "&&"), alongX) == 1;
   }
 
@@ -276,12 +300,6 @@ private:
     StmtRef main = block(rest);
     splitLists(*main, lists);
     replaceNodes(*main, replacement);
-    walk(*main, [&](Stmt &s) {
-      if (s.kind == StmtKind::Decl && s.expr && s.type.isInt() && s.type.bytes >= s.expr->type.bytes &&
-          model.singleAssignment(s.text) == &s)
-        if (ExprRef first = valueInFirst(s.expr))
-          firsts[s.text] = first;
-    });
     atLane(*main, lane());
     return laneLoop(main->body, FullUnroll);
   }
@@ -362,6 +380,7 @@ private:
   std::map<std::string, int64_t> indices; ///< integer locals that grow with the lane, by so much
   std::vector<StmtRef> indexDecls;        ///< those in the body
   std::map<std::string, ExprRef> firsts;  ///< of other locals of the body: valueInFirst()
+  std::vector<Poly> divisors;             ///< multiples of the width by which indices are divided
   std::vector<VectorStream> streams;
   std::vector<std::string> multiples; ///< values that are multiples of the width
   std::string laneName;

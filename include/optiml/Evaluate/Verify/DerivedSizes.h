@@ -48,6 +48,12 @@ struct SizedKernel {
 /// Of each list the first one that the original runs well will do.
 std::vector<std::vector<LaunchImage>> launchesWithOtherSizes(const LaunchImage &launch, const SizedKernel &kernel);
 
+/// Launches whose sizes lie just beside odd ones, each larger by one: what a vector or an unrolled loop leaves over has
+/// another length in each, and meets other data. Two lists, the second of shorter sizes: it is for where the original
+/// runs none of the first. A third list of launches in which one integer alone is less than sizes that are whole
+/// pieces, and no longer a product of the others, say.
+std::vector<std::vector<LaunchImage>> launchesWithNearSizes(const LaunchImage &launch, const SizedKernel &kernel);
+
 /// The original's modules, in emu::ModeBounds and emu::ModeVerify.
 struct CheckedModules {
   std::string bounds, verify;
@@ -58,6 +64,11 @@ struct CheckedModules {
 llvm::Expected<Workload> deriveSizes(const Workload &recorded, const std::vector<SizedKernel> &kernels,
                                      const CheckedModules &original, const VerifyOptions &options,
                                      const std::string &directory, double seconds);
+
+/// The same with launchesWithNearSizes().
+llvm::Expected<Workload> deriveNearSizes(const Workload &recorded, const SizedKernel &kernel,
+                                         const CheckedModules &original, const VerifyOptions &options,
+                                         const std::string &directory, double seconds);
 
 } // namespace optiml
 
