@@ -125,25 +125,33 @@ void Distributor::widenWritten() {
 /// `guarded`: under a condition that may hold for some copies alone.
 bool Distributor::widenWritten(const std::vector<StmtRef> &stmts, bool guarded) {
   bool grew = false;
+  auto widen = [&](const std::string &name, unsigned mask) {
+    if (mask & ~widened[name]) {
+      widened[name] |= mask;
+      grew = true;
+    }
+  };
+  auto widenChanged = [&](Stmt &s) {
+    const unsigned mask = maskOf(s);
+    for (const std::string &name : changedNames(s))
+      if (localNames.count(name) && (mask & ~valueVaries(name)))
+        widen(name, mask);
+  };
   for (const StmtRef &s : stmts) {
     if (s->kind == StmtKind::Decl) {
+      if (!s->expr)
+        continue;
       // A copy that takes its value from one that differs, differs.
-      if (unsigned mask = s->expr ? widenedMask(s->expr) & allCopies & ~valueVaries(s->expr) : 0;
-          mask & ~widened[s->text]) {
-        widened[s->text] |= mask;
-        grew = true;
-      }
+      widen(s->text, widenedMask(s->expr) & allCopies & ~valueVaries(s->expr));
+      widenChanged(*s); // "int k = count++;"
     } else if ((s->kind == StmtKind::If && open(*s)) || (isSharedLoop(*s) && (!guarded || hasStableHeader(*s)))) {
       const bool divides = s->kind == StmtKind::If && varies(s->expr) & allCopies;
+      if (s->kind == StmtKind::If && anyNode(s->expr, mayChange)) // each copy asks
+        widenChanged(*s);
       for (const StmtRef &body : s->body)
         grew |= widenWritten(body->body, guarded || divides);
     } else {
-      unsigned mask = maskOf(*s);
-      for (const std::string &name : changedNames(*s))
-        if (localNames.count(name) && (mask & ~valueVaries(name) & ~widened[name])) {
-          widened[name] |= mask;
-          grew = true;
-        }
+      widenChanged(*s);
     }
   }
   return grew;

@@ -437,6 +437,18 @@ static bool guessBound(Device &device, DeviceCase::Buffer &b, const BufferImage 
   return true;
 }
 
+std::optional<bool> Cases::staysInside(const Run &run) {
+  Place place = nowhere;
+  if (!device.resetCounters(1))
+    return std::nullopt;
+  for (const auto &[at, bytes] : run.launch->redZones)
+    if (!device.checkPattern(at, bytes, redZonePattern, 0))
+      return std::nullopt;
+  if (!device.finish() || !device.readCounters(&place, 1))
+    return std::nullopt;
+  return place == nowhere;
+}
+
 bool Cases::prepare(DeviceCase &c, Module &original, bool careful, double limit, double worthwhile) {
   const DeviceLaunch &launch = launches.launches()[c.request.launch];
   if (!launch.unusable.empty()) {
@@ -467,6 +479,13 @@ bool Cases::prepare(DeviceCase &c, Module &original, bool careful, double limit,
   }
   if (outcome.seconds > worthwhile) {
     c.unusable = "the original takes " + number(outcome.seconds, 2) + " s on it, too long to run each variant on it";
+    return true;
+  }
+  const std::optional<bool> isInside = staysInside(run);
+  if (!isInside)
+    return false;
+  if (!*isInside) { // as where it takes differences of random numbers as places
+    c.unusable = "the original writes outside of its buffers on it";
     return true;
   }
   if (!snapshot(c, run))

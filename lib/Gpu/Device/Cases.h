@@ -11,6 +11,7 @@
 
 #include "Launches.h"
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace optiml::gpu {
@@ -83,6 +84,8 @@ private:
   Outcome broken() const;
   bool runOnce(const DeviceCase &c, const Run &run, double seconds, Outcome &outcome);
   bool enqueueBuffer(const DeviceCase &c, const Run &run, unsigned buffer, unsigned place);
+  /// Whether the run has left the memory beside its buffers as it was. Nothing: the device failed.
+  std::optional<bool> staysInside(const Run &run);
   bool snapshot(DeviceCase &c, const Run &run);
   bool findUnstable(DeviceCase &c, const Run &run, double limit);
   bool tryPoison(DeviceCase &c, const Run &run, unsigned buffer, bool careful);
