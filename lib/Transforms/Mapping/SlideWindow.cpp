@@ -1,11 +1,11 @@
-//===- SlideWindow.cpp - sums over a window that moves --------------------===//
+//===- SlideWindow.cpp - sums and extremes over a window that moves -------===//
 //
 // slide-window[kernel/loop]{axis=y,rows=16}: of a kernel in which every thread sums integers over a window, a thread
 // takes `rows` neighbouring outputs, and moves its window from one to the next: what leaves it is subtracted, what
 // enters it is added. A box filter of 15 x 15 then adds 30 numbers an output in place of 225.
 //
-// Floating-point numbers are not subtracted again. The sums of the loop's last iterations are kept, each by itself, and
-// added up for each output: 15 numbers and 15 such sums.
+// Floating-point numbers are not subtracted again, and an extreme cannot be taken back. What each of the loop's last
+// iterations gives is kept by itself, and put together for each output: 15 numbers and 15 such sums, or extremes.
 //
 // Example:
 //   int s = 0;                                  int s_of_window = 0, first = 0, end = 0;
@@ -23,16 +23,17 @@
 //                                                 out[y * w + x] = s;
 //                                               }
 //
-// Legal: as for `coarsen`, under the same conditions. An iteration only adds to variables from outside of the loop, and
-// what it adds depends on its counter and on other axes, but not on the axis along which the outputs are neighbours. A
-// counter that is relative to the output (`in[(y + d) * w + x]`, d from -r to r) becomes an absolute one. What the
-// kernel writes does not overlap what the loop reads (a condition). Where windows do not move forward, or do not
-// overlap, the sum starts anew. Sums of integers modulo 2^32 or 2^64 do not depend on the order; those of
-// floating-point numbers do, which `--optiml-fp=strict` forbids.
+// Legal: as for `coarsen`, under the same conditions. An iteration only adds to variables from outside of the loop, or
+// takes extremes that begin with a constant. What it folds in depends on its counter and on other axes, but not on the
+// axis along which the outputs are neighbours. A counter that is relative to the output (`in[(y + d) * w + x]`, d from
+// -r to r) becomes an absolute one. What the kernel writes does not overlap what the loop reads (a condition). Where
+// windows do not move forward, or do not overlap, the sum starts anew. Sums of integers modulo 2^32 or 2^64 do not
+// depend on the order; those of floating-point numbers do, which `--optiml-fp=strict` forbids, and of their extremes
+// the sign of a zero.
 //
 // Refuses: loops within loops; a block shape that is not fixed; and what `coarsen` refuses. Windows of floating-point
-// numbers are also refused where they are longer than 64 iterations, or may be (`specialize-scalar` may help), and
-// where no loop stands within, so that nothing would be saved.
+// numbers and of extremes are also refused where they are longer than 64 iterations, or may be (`specialize-scalar` may
+// help), and where no loop stands within, so that nothing would be saved.
 //
 //===----------------------------------------------------------------------===//
 #include "../Cooperative/Reduction.h"
@@ -60,7 +61,7 @@ public:
       : kernel(kernel), window(window), taken(taken), ends(window.ends()) {}
 
   llvm::Error slide(unsigned axis, int64_t rows) {
-    const bool keepsParts = llvm::any_of(window.sums, [](const WindowSums::Sum &sum) { return sum.type.isFloat(); });
+    const bool keepsParts = llvm::any_of(window.sums, [](const WindowSums::Sum &sum) { return !sum.canShrink(); });
     if (llvm::Error e = keepsParts ? keepParts() : moveSums())
       return e;
     auto place = findPlace(*kernel.body, &window.loop);
@@ -116,7 +117,7 @@ private:
     return llvm::Error::success();
   }
 
-  /// The sum of each iteration in the window is kept: iteration j has place j modulo the window's width.
+  /// What each iteration in the window gives is kept: iteration j has place j modulo the window's width.
   llvm::Error keepParts() {
     const std::optional<int64_t> width = window.width();
     if (!width || *width < 2 || *width > mostParts)
@@ -131,7 +132,9 @@ private:
       start.push_back(declStmt(arrays.back()->text, sum.slid->type, nullptr));
       start.back()->dims = {intLit(*width)};
     }
-    auto zero = [](const Type &type) { return Fold{Fold::Kind::Operator, "+"}.identity(type); };
+    auto nothing = [](const WindowSums::Sum &sum) {
+      return sum.start ? sum.start : Fold{Fold::Kind::Operator, "+"}.identity(sum.slid->type);
+    };
     auto forEachSum = [&](const ExprRef &place, auto &&statement) {
       std::vector<StmtRef> result;
       for (size_t i = 0; i < arrays.size(); ++i)
@@ -143,7 +146,7 @@ private:
                         FullUnroll);
     };
     auto clear = [&](const WindowSums::Sum &sum, const ExprRef &part) {
-      return exprStmt(assign("=", part, zero(sum.slid->type)));
+      return exprStmt(assign("=", part, nothing(sum)));
     };
     start.push_back(forEachPart(clear));
     moveEnds({forEachPart(clear)});
@@ -162,14 +165,14 @@ private:
     StmtRef enters = window.part(/*enters=*/true, ends.end, ends.to);
     std::vector<StmtRef> &body = enters->body[0]->body;
     for (const WindowSums::Sum &sum : window.sums)
-      body.insert(body.begin(), declStmt(sum.slid->text, sum.slid->type, zero(sum.slid->type)));
+      body.insert(body.begin(), declStmt(sum.slid->text, sum.slid->type, nothing(sum)));
     llvm::append_range(body, placed(entered, forEachSum(entered, [](const WindowSums::Sum &sum, const ExprRef &part) {
                                       return exprStmt(assign("=", part, sum.slid));
                                     })));
     made.push_back(enters);
     llvm::append_range(made, ends.moved());
     made.push_back(forEachPart([](const WindowSums::Sum &sum, const ExprRef &part) {
-      return exprStmt(assign("+=", var(sum.name, sum.type), sum.type.isFloat() ? part : castTo(sum.type, part)));
+      return sum.fold.into(var(sum.name, sum.type), sum.canShrink() ? castTo(sum.type, part) : part);
     }));
     return llvm::Error::success();
   }
@@ -212,6 +215,7 @@ public:
       std::set<std::string> taken = allNames(k);
       WindowSums window(s, k, model, *loop, axis, taken);
       window.takesFloats = !s.hints.strictFloat;
+      window.takesExtremes = true;
       if (llvm::Error e = window.find())
         return e;
       return Slider(k, window, taken).slide(axis, rows);

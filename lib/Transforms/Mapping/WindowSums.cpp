@@ -1,4 +1,4 @@
-//===- WindowSums.cpp - numbers that are added over a window --------------===//
+//===- WindowSums.cpp - numbers that are folded over a window -------------===//
 #include "WindowSums.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/PolyTrees.h"
@@ -157,15 +157,57 @@ llvm::Error WindowSums::makeAbsolute() {
   return llvm::Error::success();
 }
 
+/// "best = min(best, v)", "if (v > best) best = v" of a variable that begins with a constant, and that nothing else
+/// changes.
+std::optional<WindowSums::Sum> WindowSums::extremeIn(const Stmt &s) const {
+  const auto folded = takesExtremes ? asFold(s) : std::nullopt;
+  if (!folded || folded->fold.kind == Fold::Kind::Operator || (folded->type.isFloat() && !takesFloats) ||
+      folded->type.isVolatile || !(folded->type.isFloat() || folded->type.cls == Type::Class::Int))
+    return std::nullopt;
+  const Stmt *declaration = model.declaration(folded->variable);
+  const bool isConstant = declaration && declaration->expr && declaration->dims.empty() && !declaration->isShared &&
+                          onlyComputes(declaration->expr) && namesIn(declaration->expr).empty() &&
+                          !anyNode(declaration->expr, [](const ExprRef &e) { return e->kind == ExprKind::Builtin; });
+  unsigned changes = 0, own = 0;
+  auto count = [&](unsigned &into) {
+    return [&](const ExprRef &e) {
+      into += mayChange(e) && e->args[0]->kind == ExprKind::Var && e->args[0]->text == folded->variable;
+    };
+  };
+  walkExprs(*kernel.body, count(changes));
+  walkExprs(loop, count(own));
+  if (!isConstant || changes != own)
+    return std::nullopt;
+  const Type type = folded->type.unqualified();
+  return Sum{folded->variable, type, var(freshName(taken, folded->variable + "_of_window"), type), folded->fold,
+             declaration->expr->type.sameNumber(type) ? declaration->expr : castTo(type, declaration->expr)};
+}
+
 llvm::Error WindowSums::findSums() {
   std::set<std::string> inside = namesDeclaredIn(loop);
   std::map<std::string, unsigned> explained;
+  std::set<const Expr *> known; // changes of extremes
   bool good = !leavesIteration(*loop.body[0], {StmtKind::Break}) &&
               !holdsKind(loop, {StmtKind::Opaque, StmtKind::Barrier, StmtKind::Return}) &&
               !leavesIteration(*loop.body[0], {StmtKind::Continue});
+  auto add = [&](Sum sum) {
+    auto other = llvm::find_if(sums, [&](const Sum &s) { return s.name == sum.name; });
+    if (other == sums.end())
+      sums.push_back(std::move(sum));
+    else
+      good &= other->fold == sum.fold;
+  };
   walk(*loop.body[0], [&](Stmt &s) {
+    if (std::optional<Sum> extreme = good ? extremeIn(s) : std::nullopt; extreme && !inside.count(extreme->name)) {
+      walkExprs(s, [&](const ExprRef &e) {
+        explained[extreme->name] += isVar(e, extreme->name);
+        if (isChange(e))
+          known.insert(e.get());
+      });
+      return add(std::move(*extreme));
+    }
     if (s.kind != StmtKind::Expr || !isChange(s.expr) || s.expr->args[0]->kind != ExprKind::Var ||
-        inside.count(s.expr->args[0]->text))
+        inside.count(s.expr->args[0]->text) || known.count(s.expr.get()))
       return;
     const ExprRef &v = s.expr->args[0];
     bool adds = (s.expr->kind == ExprKind::Assign && (s.expr->text == "+=" || s.expr->text == "-=")) ||
@@ -176,11 +218,11 @@ llvm::Error WindowSums::findSums() {
     const bool isNumber = (isInteger || isFloat) && !v->type.isVolatile && v->type.bytes >= 4;
     good &= adds && isNumber;
     ++explained[v->text];
-    if (good && llvm::none_of(sums, [&](const Sum &sum) { return sum.name == v->text; })) {
-      Type type = v->type.unqualified();
-      Type slid = type.isFloat() ? type : type.bytes == 8 ? Type::makeLong() : Type::makeUnsigned();
-      sums.push_back({v->text, type, var(freshName(taken, v->text + "_of_window"), slid)});
-    }
+    if (!good)
+      return;
+    Type type = v->type.unqualified();
+    Type slid = type.isFloat() ? type : type.bytes == 8 ? Type::makeLong() : Type::makeUnsigned();
+    add({v->text, type, var(freshName(taken, v->text + "_of_window"), slid), {Fold::Kind::Operator, "+"}, nullptr});
   });
   walkExprs(*loop.body[0], [&](const ExprRef &e) {
     good &= e->pure;
@@ -191,14 +233,19 @@ llvm::Error WindowSums::findSums() {
   for (const auto &[name, count] : explained)
     good &= mentioned[name] == count;
   if (!good || sums.empty())
-    return notApplicable("the loop does more than to add {0} (line {1})", takesFloats ? "numbers" : "integers",
-                         loop.line);
+    return notApplicable("the loop does more than to add {0}{1} (line {2})", takesFloats ? "numbers" : "integers",
+                         takesExtremes ? ", or to take extremes" : "", loop.line);
   return llvm::Error::success();
 }
 
 /// for (counter = from; counter < to; ++counter) what enters or leaves
 StmtRef WindowSums::part(bool enters, const ExprRef &from, const ExprRef &to) {
   StmtRef body = clone(loop.body[0]);
+  std::map<std::string, ExprRef> extremes;
+  for (const Sum &sum : sums)
+    if (sum.start)
+      extremes[sum.name] = sum.slid;
+  substitute(*body, extremes);
   walk(*body, [&](Stmt &s) {
     if (s.kind != StmtKind::Expr || !isChange(s.expr) || s.expr->args[0]->kind != ExprKind::Var)
       return;

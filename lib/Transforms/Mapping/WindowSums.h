@@ -1,7 +1,8 @@
-//===- WindowSums.h - numbers that are added over a window ------*- C++ -*-===//
+//===- WindowSums.h - numbers that are folded over a window -----*- C++ -*-===//
 #ifndef OPTIML_LIB_TRANSFORMS_MAPPING_WINDOWSUMS_H
 #define OPTIML_LIB_TRANSFORMS_MAPPING_WINDOWSUMS_H
 
+#include "../Cooperative/Reduction.h"
 #include "../ThreadMapping.h"
 #include "optiml/Analysis/KernelState.h"
 #include "optiml/Analysis/TreeQueries.h"
@@ -11,19 +12,23 @@
 
 namespace optiml {
 
-/// A loop that only adds numbers, over a window that moves with an output's index along one axis: what an iteration
-/// adds depends on its counter and on other axes.
+/// A loop that only adds numbers, or takes extremes, over a window that moves with an output's index along one axis:
+/// what an iteration folds in depends on its counter and on other axes.
 class WindowSums {
 public:
   struct Sum {
     std::string name;
     Type type;
-    ExprRef slid; ///< in the window; of an unsigned type, or of the sum's own, which is floating-point
+    ExprRef slid;  ///< in the window; of an unsigned type, or of the sum's own, which is floating-point or an extreme
+    Fold fold;     ///< of an extreme; else "+"
+    ExprRef start; ///< of an extreme: the constant that it begins with, which may be folded in again; else null
+    bool canShrink() const { return !type.isFloat() && !start; } ///< what leaves the window can be taken out
   };
   /// Of a kernel in terms of global indices. New names are made from `taken`.
   WindowSums(KernelState &state, Kernel &kernel, const KernelModel &model, Stmt &loop, unsigned axis,
              std::set<std::string> &taken);
-  bool takesFloats = false; ///< sums of floating-point numbers are found, too
+  bool takesFloats = false;   ///< floating-point numbers are found, too
+  bool takesExtremes = false; ///< extremes are
   /// Fills in what follows, and changes a counter that is relative to the output into an absolute one. What the kernel
   /// writes does not overlap what the loop reads (a condition in the state). NotApplicable says why it is no such loop.
   llvm::Error find();
@@ -53,6 +58,7 @@ private:
   ExprRef absolute(const ExprRef &e) const;
   llvm::Error makeAbsolute();
   llvm::Error findSums();
+  std::optional<Sum> extremeIn(const Stmt &s) const;
 
   KernelState &state;
   Kernel &kernel;
