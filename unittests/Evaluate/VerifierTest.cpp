@@ -397,6 +397,18 @@ TEST(DerivedSizes, NearSizesLeaveOverAll) {
   EXPECT_TRUE(isUneven);
 }
 
+// What happens to be as large as the block may be a size all the same.
+TEST(DerivedSizes, NearSizesChangeWhatIsAsLargeAsTheBlock) {
+  const LaunchImage launch = launchWith({1, 1, 1}, {64, 1, 1}, {16, 32, 64});
+  std::vector<ArgumentInteger> integers = {{0, 0, 4, true}, {1, 0, 4, true}, {2, 0, 4, true}};
+  std::set<int64_t> rows;
+  for (const std::vector<LaunchImage> &list : launchesWithNearSizes(launch, {"", "", integers, {}, false}))
+    for (const LaunchImage &other : list)
+      rows.insert(valueOf(other, integers[2]));
+  EXPECT_GE(rows.size(), 4u);
+  EXPECT_TRUE(rows.count(64));
+}
+
 // The first alternative may take long where many extents are multiplied.
 TEST(DerivedSizes, ManyExtentsAreShortToo) {
   const LaunchImage launch = launchWith({41016, 1, 1}, {256, 1, 1}, {60, 100, 50, 35});

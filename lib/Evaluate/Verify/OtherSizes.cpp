@@ -217,12 +217,13 @@ static std::vector<LaunchImage> wholeGroups(const LaunchImage &launch, const std
   return result;
 }
 
-static SmallerValues smallerValues(const LaunchImage &launch, const SizedKernel &kernel) {
+/// `keepsBlock`: integers that are as large as the block along an axis may be its extent.
+static SmallerValues smallerValues(const LaunchImage &launch, const SizedKernel &kernel, bool keepsBlock = true) {
   std::vector<int64_t> all, kept;
   for (const ArgumentInteger &integer : kernel.integers)
     all.push_back(valueOf(launch, integer));
   for (uint32_t extent : launch.block)
-    if (extent > 1)
+    if (extent > 1 && keepsBlock)
       kept.push_back(extent);
   return SmallerValues(std::move(all), kept);
 }
@@ -246,21 +247,27 @@ static std::vector<int64_t> basesWith(const LaunchImage &launch, const SmallerVa
 std::vector<std::vector<LaunchImage>> optiml::launchesWithNearSizes(const LaunchImage &launch,
                                                                     const SizedKernel &kernel) {
   constexpr int64_t mostSteps = 7; // all that a piece of 16 bytes may leave, of what has 2
-  const SmallerValues smaller = smallerValues(launch, kernel);
-  std::vector<std::vector<LaunchImage>> result;
-  if (!smaller.count())
-    return result;
-  for (llvm::ArrayRef<int64_t> sizes : {llvm::ArrayRef(odd), llvm::ArrayRef(shortOdd)}) {
-    std::vector<LaunchImage> &list = result.emplace_back();
-    for (int64_t step = 1; step <= mostSteps; ++step) {
-      std::vector<int64_t> now = basesWith(launch, smaller, sizes);
-      for (size_t i = 0; i < now.size(); ++i)
-        now[i] = std::min(now[i] + step, smaller.base(i));
-      list.push_back(launchWith(launch, kernel.integers, smaller, now));
-    }
+  const SmallerValues smaller = smallerValues(launch, kernel), all = smallerValues(launch, kernel, false);
+  auto stepped = [&](const SmallerValues &values, llvm::ArrayRef<int64_t> sizes, int64_t step) {
+    std::vector<int64_t> now = basesWith(launch, values, sizes);
+    for (size_t i = 0; i < now.size(); ++i)
+      now[i] = std::min(now[i] + step, values.base(i));
+    return launchWith(launch, kernel.integers, values, now);
+  };
+  std::vector<std::vector<LaunchImage>> result(3);
+  for (int64_t step = 1; step <= mostSteps && smaller.count(); ++step) {
+    result[0].push_back(stepped(smaller, odd, step));
+    result[1].push_back(stepped(smaller, shortOdd, step));
   }
+  const bool keepsBlock = llvm::any_of(kernel.integers, [&](const ArgumentInteger &integer) {
+    const int64_t value = valueOf(launch, integer);
+    return value >= leastSize && llvm::is_contained(launch.block, uint32_t(value));
+  });
+  if (keepsBlock && all.count())
+    for (llvm::ArrayRef<int64_t> sizes : {llvm::ArrayRef(shortOdd), llvm::ArrayRef(odd)})
+      for (int64_t step : {0, 1, 2})
+        result[2].push_back(stepped(all, sizes, step));
   // Not the product of what is whole any more.
-  std::vector<LaunchImage> &uneven = result.emplace_back();
   const NewValues whole = smaller.with(basesWith(launch, smaller, fewPieces));
   for (auto [before, now] : whole.now)
     if (before >= leastSize && now > 1 && now < before) {
@@ -268,7 +275,7 @@ std::vector<std::vector<LaunchImage>> optiml::launchesWithNearSizes(const Launch
       for (const ArgumentInteger &integer : kernel.integers)
         if (valueOf(launch, integer) == before)
           setValue(other, integer, now - 1);
-      uneven.push_back(std::move(other));
+      result[2].push_back(std::move(other));
     }
   return result;
 }

@@ -57,6 +57,8 @@ struct Outcome {
 
 /// A run that should take so many seconds may take so many.
 double limitAfter(double seconds);
+/// For messages.
+std::string numberText(double v, int digits);
 
 class Cases {
 public:
