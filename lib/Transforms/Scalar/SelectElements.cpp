@@ -24,7 +24,9 @@
 //
 // An index such as `kind * 8 + q`, of which only `kind` is unknown, is two of an array with two dimensions.
 //
-// A loop whose bounds differ between the iterations of a loop around it gets constant bounds, and a test.
+// A loop whose bounds differ between the iterations of a loop around it gets constant bounds, and a test. So does one
+// that goes from place to place until something stops it, as that of an insertion: `while (k > 0 && M[k - 1] > v) { M[k]
+// = M[k - 1]; --k; }`.
 //
 // Legal: always. An index that is no place of the array has no meaning in the source.
 //
@@ -34,6 +36,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PlaceDigits.h"
+#include "SteppedPlaces.h"
 #include "Transforms.h"
 #include "optiml/Analysis/KernelState.h"
 #include "optiml/Analysis/TreeQueries.h"
@@ -424,6 +427,7 @@ public:
     if (llvm::Error e = checkArray(*kernel, *declaration))
       return std::move(e);
     splitPlaces(*kernel, *declaration);
+    visitEveryPlace(*kernel, *declaration);
     Places places(*kernel, array.str());
     if (!places.count(*kernel->body))
       return notApplicable("more than {0} statements would be unrolled", mostStatements);
