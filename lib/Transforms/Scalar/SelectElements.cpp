@@ -25,8 +25,8 @@
 // An index such as `kind * 8 + q`, of which only `kind` is unknown, is two of an array with two dimensions.
 //
 // A loop whose bounds differ between the iterations of a loop around it gets constant bounds, and a test. So does one
-// that goes from place to place until something stops it, as that of an insertion: `while (k > 0 && M[k - 1] > v) { M[k]
-// = M[k - 1]; --k; }`.
+// that goes from place to place until something stops it, as that of an insertion: `while (k > 0 && M[k - 1] > v) {
+// M[k] = M[k - 1]; --k; }`.
 //
 // Legal: always. An index that is no place of the array has no meaning in the source.
 //
