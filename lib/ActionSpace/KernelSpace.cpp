@@ -98,12 +98,21 @@ static void nameArguments(LaunchHints &hints, const Kernel &kernel) {
   });
 }
 
-/// A parameter whose name means something else in conditions and plans, or "".
-static std::string misleadingParameter(const Kernel &kernel) {
-  for (const Param &param : kernel.params)
-    if ((param.name == "shared" && param.type.isInt()) ||
-        ((param.name == "grid" || param.name == "block") && !param.fields.empty()))
+/// Parameters whose names mean something else in conditions and plans get others. The first that cannot, or "".
+static std::string renameMisleading(Kernel &kernel) {
+  for (Param &param : kernel.params) {
+    const bool misleads = (param.name == "shared" && param.type.isInt()) ||
+                          ((param.name == "grid" || param.name == "block") && !param.fields.empty());
+    if (!misleads)
+      continue;
+    if (opaqueMentions(*kernel.body, {param.name}))
       return param.name;
+    std::set<std::string> taken = allNames(kernel);
+    const std::string name = freshName(taken, param.name);
+    rewriteExprs(*kernel.body,
+                 [&](const ExprRef &e) -> ExprRef { return isVar(e, param.name) ? var(name, e->type) : nullptr; });
+    param.name = name;
+  }
   return "";
 }
 
@@ -179,7 +188,7 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
       space->skippedKernels.push_back({decl.name, llvm::toString(tree.takeError())});
       continue;
     }
-    if (std::string name = misleadingParameter(**tree); !name.empty()) {
+    if (std::string name = renameMisleading(**tree); !name.empty()) {
       space->skippedKernels.push_back({decl.name, "its parameter '" + name + "' has the name of a part of the launch"});
       continue;
     }
