@@ -24,9 +24,16 @@ static uint64_t pageUp(uint64_t a) { return pageDown(a + 4095); }
 
 unsigned char optiml::emu::freshByte() { return settings().otherFill ? otherByte : poisonByte; }
 
+// Pages of 2 MB are cleared at once. Where little of a large mapping is used, that would be more than is needed.
+static constexpr uint64_t hugePage = uint64_t(2) << 20, mostInHugePages = uint64_t(256) << 20;
+
 void *optiml::emu::reserveZeroed(uint64_t bytes) {
   void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return p == MAP_FAILED ? nullptr : p;
+  if (p == MAP_FAILED)
+    return nullptr;
+  if (bytes >= hugePage && bytes <= mostInHugePages)
+    madvise(p, bytes, MADV_HUGEPAGE); // where it cannot be, it is as it was
+  return p;
 }
 
 std::string Allocation::describe() const {

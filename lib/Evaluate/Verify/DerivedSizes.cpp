@@ -19,6 +19,10 @@
 using namespace optiml;
 namespace fs = llvm::sys::fs;
 
+// Of one launch: what takes longer is no smaller test. Variants take some ten times as long under the checkers. Less,
+// where a shorter one is there, too, or where it is one of many.
+static constexpr double mostSeconds = 0.15, mostOfMany = 0.04;
+
 namespace {
 
 class Deriving {
@@ -29,8 +33,8 @@ public:
         probe(directory + "/probe") {
     derived.directory = directory;
   }
-  /// Adds the launch where the original runs it well; false where it does not.
-  llvm::Expected<bool> add(const LaunchImage &launch, const SizedKernel &kernel);
+  /// Adds the launch where the original runs it well, in so many seconds; false where it does not.
+  llvm::Expected<bool> add(const LaunchImage &launch, const SizedKernel &kernel, double most = mostSeconds);
   /// Adds launches like those of this kernel, but with larger integers in buffers, where the original runs them well:
   /// one of each kind of sizes.
   llvm::Error addWider(const LaunchImage &recordedLaunch, const SizedKernel &kernel);
@@ -47,7 +51,7 @@ private:
   llvm::Error fill(BufferImage &buffer, const std::string &content);
   llvm::Expected<LaunchImage> wider(LaunchImage launch, const SizedKernel &kernel);
   /// Whether the original runs the last launch well; it stays then.
-  llvm::Expected<bool> keepLast(const SizedKernel &kernel);
+  llvm::Expected<bool> keepLast(const SizedKernel &kernel, double most = mostSeconds);
 
   const Workload &recorded;
   const CheckedModules &original;
@@ -58,9 +62,6 @@ private:
 };
 
 } // namespace
-
-// Of one launch: what takes longer is no smaller test. Variants take some ten times as long under the checkers.
-static constexpr double mostSeconds = 0.15;
 
 llvm::Expected<std::optional<emu::ReplayResult>> Deriving::run(emu::ReplayJob job) {
   job.seconds = std::min(3 * mostSeconds, deadline.remaining());
@@ -115,7 +116,7 @@ llvm::Error Deriving::cut(BufferImage &buffer, uint64_t bytes) {
   return fill(buffer, content);
 }
 
-llvm::Expected<bool> Deriving::add(const LaunchImage &launch, const SizedKernel &kernel) {
+llvm::Expected<bool> Deriving::add(const LaunchImage &launch, const SizedKernel &kernel, double most) {
   auto used = touched(launch, kernel);
   if (!used)
     return used.takeError();
@@ -144,10 +145,10 @@ llvm::Expected<bool> Deriving::add(const LaunchImage &launch, const SizedKernel 
   smaller.weight = 1;
   smaller.sequence = derived.launches.size();
   derived.launches.push_back(std::move(smaller));
-  return keepLast(kernel);
+  return keepLast(kernel, most);
 }
 
-llvm::Expected<bool> Deriving::keepLast(const SizedKernel &kernel) {
+llvm::Expected<bool> Deriving::keepLast(const SizedKernel &kernel, double most) {
   std::string error;
   if (!derived.write(error))
     return makeError("{0}", error);
@@ -156,7 +157,7 @@ llvm::Expected<bool> Deriving::keepLast(const SizedKernel &kernel) {
       run(replayJob(original.verify, derived.directory, last, identityPlan(derived.launches.back(), kernel.symbol)));
   if (!result)
     return result.takeError();
-  const bool isGood = *result && (*result)->seconds <= mostSeconds;
+  const bool isGood = *result && (*result)->seconds <= most;
   if (!isGood)
     derived.launches.pop_back();
   return isGood;
@@ -290,15 +291,17 @@ llvm::Expected<Workload> optiml::deriveSizes(const Workload &recorded, const std
     auto launch = llvm::find_if(recorded.launches, [&](const LaunchImage &l) { return l.kernel == kernel.recorded; });
     if (launch == recorded.launches.end())
       continue;
-    for (const std::vector<LaunchImage> &alternatives : launchesWithOtherSizes(*launch, kernel))
-      for (const LaunchImage &other : alternatives) {
+    bool isLong = false; // what is tried first takes too long
+    for (llvm::ArrayRef<LaunchImage> alternatives : launchesWithOtherSizes(*launch, kernel))
+      for (const LaunchImage &other : alternatives.drop_front(isLong && alternatives.size() > 1)) {
         if (deriving.isOver())
           break;
-        auto isAdded = deriving.add(other, kernel);
+        auto isAdded = deriving.add(other, kernel, &other == &alternatives.back() ? mostSeconds : mostOfMany);
         if (!isAdded)
           return isAdded.takeError();
         if (*isAdded)
           break;
+        isLong = true;
       }
     if (!deriving.isOver())
       if (llvm::Error e = deriving.addWider(*launch, kernel))
@@ -322,7 +325,7 @@ llvm::Expected<Workload> optiml::deriveNearSizes(const Workload &recorded, const
       for (const LaunchImage &other : lists[list]) {
         if (deriving.isOver() || (list == 1 && any))
           break;
-        auto isAdded = deriving.add(other, kernel);
+        auto isAdded = deriving.add(other, kernel, mostOfMany);
         if (!isAdded)
           return isAdded.takeError();
         any |= !list && *isAdded;

@@ -259,6 +259,8 @@ std::vector<std::vector<LaunchImage>> optiml::launchesWithNearSizes(const Launch
     result[0].push_back(stepped(smaller, odd, step));
     result[1].push_back(stepped(smaller, shortOdd, step));
   }
+  if (smaller.count() >= manyExtents)
+    std::swap(result[0], result[1]);
   const bool keepsBlock = llvm::any_of(kernel.integers, [&](const ArgumentInteger &integer) {
     const int64_t value = valueOf(launch, integer);
     return value >= leastSize && llvm::is_contained(launch.block, uint32_t(value));
@@ -295,7 +297,7 @@ std::vector<std::vector<LaunchImage>> optiml::launchesWithOtherSizes(const Launc
     if (!alternatives.empty())
       result.push_back(std::move(alternatives));
   };
-  std::vector<std::vector<llvm::ArrayRef<int64_t>>> lists = {{pieces}, {fewPieces}};
+  std::vector<std::vector<llvm::ArrayRef<int64_t>>> lists = {{pieces, fewPieces}, {fewPieces}};
   if (!kernel.addsRare)
     lists.insert(lists.begin(), {{odd, shortOdd}, {whole, shortWhole}, {few}});
   for (const std::vector<llvm::ArrayRef<int64_t>> &list : smaller.count() ? lists : decltype(lists)()) {

@@ -214,13 +214,15 @@ llvm::Expected<bool> Verifier::Impl::compareNear(Changed &changed, const Compare
     VerifyReport unasked; // which of these sizes keep the original
     if (failure || (failure = addTargets(workload, *rewrite.rewrite, targets, unasked)))
       return std::move(failure);
-    for (const Target &t : targets) {
+    const size_t together = std::max(1u, options.jobs);
+    for (size_t i = 0; i < targets.size(); i += together) {
       leaveOutCopies(changed, covered);
       if (covered.missed().empty())
         return true;
-      llvm::Expected<bool> good = checkTarget(changed, t, 0, /*thorough=*/false, report, covered);
-      if (!good || !*good)
-        return good;
+      auto isFinal = compareAll(changed, llvm::ArrayRef(targets).slice(i, std::min(together, targets.size() - i)), 0,
+                                false, report, covered);
+      if (!isFinal || *isFinal)
+        return isFinal ? llvm::Expected<bool>(false) : isFinal.takeError();
     }
   }
   return true;
@@ -345,14 +347,8 @@ llvm::Expected<bool> Verifier::Impl::checkTarget(Changed &changed, const Target 
   return true;
 }
 
-llvm::Expected<VerifyReport> Verifier::Impl::check(Changed &changed, const Compared &rewrite) {
-  const std::vector<Target> &targets = rewrite.targets;
-  // Text that nothing proves is tried on more inputs.
-  constexpr unsigned thoroughInputs = 3;
-  const bool thorough = rewrite.rewrite->testedOnly;
-  unsigned inputs = thorough ? std::max(options.freshInputs, thoroughInputs) : options.freshInputs;
-  changed.dataDecides = changed.racesChecked = false;
-  VerifyReport report;
+llvm::Expected<bool> Verifier::Impl::compareAll(Changed &changed, llvm::ArrayRef<Target> targets, unsigned inputs,
+                                                bool thorough, VerifyReport &report, Coverage &covered) {
   struct Compared {
     std::optional<llvm::Expected<bool>> good;
     VerifyReport report;
@@ -370,7 +366,6 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(Changed &changed, const Compa
       threads.async(compare, i);
     threads.wait();
   }
-  Coverage covered;
   llvm::Error failure = llvm::Error::success();
   bool isFinal = false;
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -389,7 +384,22 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(Changed &changed, const Compa
   }
   if (failure)
     return std::move(failure);
-  if (isFinal)
+  return isFinal;
+}
+
+llvm::Expected<VerifyReport> Verifier::Impl::check(Changed &changed, const Compared &rewrite) {
+  const std::vector<Target> &targets = rewrite.targets;
+  // Text that nothing proves is tried on more inputs.
+  constexpr unsigned thoroughInputs = 3;
+  const bool thorough = rewrite.rewrite->testedOnly;
+  unsigned inputs = thorough ? std::max(options.freshInputs, thoroughInputs) : options.freshInputs;
+  changed.dataDecides = changed.racesChecked = false;
+  VerifyReport report;
+  Coverage covered;
+  auto isFinal = compareAll(changed, targets, inputs, thorough, report, covered);
+  if (!isFinal)
+    return isFinal.takeError();
+  if (*isFinal)
     return report;
   if (!report.launches) {
     report.verdict = report.unaffordable ? Verdict::NotApplicable : Verdict::RuntimeError;

@@ -125,6 +125,9 @@ struct Verifier::Impl {
   /// Rewrites that are only tested are compared on more fresh inputs, and on every launch. Of large launches some
   /// blocks run, where code is left that no other launch reaches.
   llvm::Expected<VerifyReport> check(Changed &changed, const Compared &rewrite);
+  /// Compares on these launches, side by side. True when the report is final.
+  llvm::Expected<bool> compareAll(Changed &changed, llvm::ArrayRef<Target> targets, unsigned inputs, bool thorough,
+                                  VerifyReport &report, Coverage &covered);
   /// Compares on further inputs, where the data decide whether some code runs. False when the report is final.
   llvm::Expected<bool> checkOtherInputs(const Changed &changed, const std::vector<Target> &targets, unsigned inputs,
                                         VerifyReport &report, Coverage &covered);

@@ -49,7 +49,7 @@ struct SizedKernel {
 std::vector<std::vector<LaunchImage>> launchesWithOtherSizes(const LaunchImage &launch, const SizedKernel &kernel);
 
 /// Launches whose sizes lie just beside odd ones, each larger by one: what a vector or an unrolled loop leaves over has
-/// another length in each, and meets other data. Two lists, the second of shorter sizes: it is for where the original
+/// another length in each, and meets other data. Two lists, the second of other sizes: it is for where the original
 /// runs none of the first. In a third one, integers that were as large as the block are sizes, too, or one integer
 /// alone is less than sizes that are whole pieces, and no longer a product of the others, say.
 std::vector<std::vector<LaunchImage>> launchesWithNearSizes(const LaunchImage &launch, const SizedKernel &kernel);
