@@ -6,7 +6,7 @@ using namespace optiml::search;
 
 void Session::takeSteps(Walk &walk, SearchState state, size_t depth) const {
   bool refused = false;
-  while (walk.next && walk.steps.size() + depth < settings.maxDepth && !outOfTime()) {
+  while (walk.next && walk.steps.size() + depth < mostActions && !outOfTime()) {
     std::optional<Action> action = walk.next(state, refused);
     if (!action)
       break;

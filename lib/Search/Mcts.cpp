@@ -132,7 +132,7 @@ void Mcts::closeOff(Node &node) {
       const Node *child = value->child;
       waiting |= !value->dead && (!child || !(child->failed || (child->exhausted && child->measured)));
     }
-  if (waiting && node.recipe.size() < session.settings.maxDepth)
+  if (waiting && node.recipe.size() < session.mostActions)
     blocked.insert(&node);
   else
     node.exhausted = true;
@@ -146,7 +146,7 @@ bool Mcts::select(Item &item) {
     while (true) {
       onPath.insert(node);
       SiteEdge *site = nullptr;
-      if (node->recipe.size() < session.settings.maxDepth && item.path.size() < session.settings.maxDepth) {
+      if (node->recipe.size() < session.mostActions && item.path.size() < session.mostActions) {
         session.expand(*node);
         site = chooseSite(*node, onPath);
       }

@@ -27,16 +27,8 @@ struct Openings::Waiting {
   Prospect prospect;
 };
 
-static std::vector<std::string> kernelsOf(const SearchState &root) {
-  std::vector<std::string> kernels;
-  for (const ActionTemplate &legal : root.legal)
-    if (std::string kernel = siteKernel(legal.site).str(); !llvm::is_contained(kernels, kernel))
-      kernels.push_back(std::move(kernel));
-  return kernels;
-}
-
 Openings::Openings(Session &session)
-    : session(session), kernels(kernelsOf(session.root->state)), combination(session, kernels), varied(kernels.size()) {
+    : session(session), kernels(session.kernels()), combination(session, kernels), varied(kernels.size()) {
   for (size_t k = 0; k < kernels.size(); ++k)
     exactly.push_back(std::make_shared<std::atomic<bool>>(false));
 }

@@ -27,6 +27,14 @@ double Session::elapsed() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+std::vector<std::string> Session::kernels() const {
+  std::vector<std::string> result;
+  for (const ActionTemplate &legal : root->state.legal)
+    if (std::string kernel = siteKernel(legal.site).str(); !llvm::is_contained(result, kernel))
+      result.push_back(std::move(kernel));
+  return result;
+}
+
 bool Session::outOfTime() const {
   return (settings.cancel && settings.cancel->load()) || (settings.seconds > 0 && elapsed() >= settings.seconds);
 }
@@ -83,6 +91,7 @@ llvm::Error Session::begin() {
     return state.takeError();
   bool known;
   root = graph.intern(std::move(*state), {}, known);
+  mostActions = settings.maxDepth * std::max<size_t>(1, kernels().size());
   findActions(root->state.legal);
   root->measured.reset();
   std::optional<Measurement> measurement = memory ? memory->recall(root->state.key, Fidelity::Verified) : std::nullopt;

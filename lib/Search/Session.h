@@ -119,6 +119,10 @@ public:
   const SearchSettings &settings;
   Graph graph;
   Node *root = nullptr;
+  /// Those that the root's actions are on, in their order.
+  std::vector<std::string> kernels() const;
+  /// The longest recipe: each kernel has its share.
+  size_t mostActions = 0;
   Node *best = nullptr;           ///< fastest correct and clean variant so far
   double lowest = 0, highest = 0; ///< rewards seen, for normalization
   SearchStatistics statistics;

@@ -81,7 +81,7 @@ private:
     listed = true;
     neighbours.clear();
     next = 0;
-    if (current->recipe.size() >= session.settings.maxDepth)
+    if (current->recipe.size() >= session.mostActions)
       return;
     session.expand(*current);
     for (const SiteEdge &site : current->sites)
@@ -141,7 +141,7 @@ private:
     std::vector<std::vector<Action>> choices;
     for (Node *node : kept) {
       std::vector<Action> &own = choices.emplace_back();
-      if (node->recipe.size() >= session.settings.maxDepth)
+      if (node->recipe.size() >= session.mostActions)
         continue;
       session.expand(*node);
       unsigned values = std::max(1u, session.settings.screen);

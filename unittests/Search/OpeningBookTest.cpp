@@ -84,6 +84,21 @@ TEST(OpeningBook, RunsOnEveryKernelAndThenOnAllTogether) {
   EXPECT_EQ(recorder.trajectory[3], "3 stage[k1/i:A];stage[k1/i:B];stage[n::k2<int>/i:A] correct improved");
 }
 
+// A limit for all of them would cut off what the last ones gain.
+TEST(OpeningBook, EachKernelHasItsShareOfTheLongestRecipe) {
+  TwoKernels space;
+  StageEvaluator evaluator;
+  ToyProposer proposer;
+  proposer.book = {{"stage all", {{"stage", "/*:?", {}, false, /*everySite=*/true}}}};
+  Recorder recorder;
+  SearchSettings settings = budget(3);
+  settings.screen = 0;
+  settings.maxDepth = 2;
+  llvm::cantFail(runSearch(space, proposer, evaluator, settings, nullptr, &recorder));
+  ASSERT_EQ(recorder.trajectory.size(), 4u);
+  EXPECT_EQ(recorder.trajectory[3], "3 stage[k1/i:A];stage[k1/i:B];stage[n::k2<int>/i:A] correct improved");
+}
+
 TEST(OpeningBook, TheBestOfAllKernelsAreCombinedOnceEachHadItsTurn) {
   TwoKernels space;
   StageEvaluator evaluator;

@@ -49,7 +49,7 @@ struct SearchSettings {
   unsigned screen = 4;        ///< parameter values of one choice that are ranked by Fidelity::Model; below 2: none
   double verifyWithin = 0;    ///< verify what is predicted to take at most this times the best so far; 0: everything
   unsigned beamWidth = 4;     ///< variants that a beam search goes on from at every depth
-  unsigned maxDepth = 24;     ///< longest recipe
+  unsigned maxDepth = 24;     ///< longest recipe, for each kernel
   double exploration = 1.2;   ///< c of PUCT
   double rolloutChance = 0.4; ///< that an expansion goes on for up to five more steps before it is evaluated
   std::vector<Recipe> first;  ///< to evaluate before anything else
