@@ -96,7 +96,9 @@ static llvm::Expected<Runs> runByTurns(const SearchTask &task, const OriginalPro
     spent += again->seconds + rewritten->seconds;
     runs.originals.push_back(std::move(*again));
     runs.changed.push_back(std::move(*rewritten));
-    if ((i && runs.after <= runs.before) || clearGain * runs.after <= runs.before || spent > programRunsSeconds)
+    const bool isLate = task.flags.budget.seconds > 0 && task.leftOf(1) <= 0; // then one pair will do
+    if (((i || isLate) && runs.after <= runs.before) || clearGain * runs.after <= runs.before ||
+        spent > programRunsSeconds)
       break;
   }
   return runs;

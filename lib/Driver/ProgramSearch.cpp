@@ -130,17 +130,9 @@ llvm::Expected<SearchOutcome> ProgramSearch::search() {
   double left = limits.budget.remaining(),
          toSettle = std::isfinite(left) ? std::max(0.0, task.deadline->remaining() - left) : 0;
   Deadline half(secondsOf(left / 2), limits.budget.flag()), settled(secondsOf(left / 2 + toSettle), task.cancel());
-  const size_t before = watch.steps.size();
   auto outcome = searchFully({limits.evaluations / 2, half}, &settled);
   if (outcome && means.interrupted)
     return outcome;
-  double besides = 0; // what this search took, but for its evaluations
-  for (const auto &[step, seconds] : llvm::ArrayRef(watch.steps).drop_front(before))
-    besides += step == "search" ? 0 : seconds;
-  if (outcome && outcome->gain() > 1 && limits.budget.remaining() < besides) {
-    outcome->summary["notes"].push_back("launches over rows are not fused: there is no time to search that program");
-    return outcome;
-  }
   SearchLimits rest = limits;
   if (outcome) {
     rest.toBeat = outcome->gain();
