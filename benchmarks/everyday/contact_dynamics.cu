@@ -159,7 +159,8 @@ int main() {
     ContactCriterion criterion(0.6f);
     dim3 block(16, 16);
     dim3 grid((residues + 15) / 16, (residues + 15) / 16);
-    for (int f = 0; f < frames; f++) analyzeFrame<<<grid, block>>>(dTrajectory, f, top, minSeparation, criterion, stats);
+    for (int f = 0; f < frames; f++)
+        analyzeFrame<<<grid, block>>>(dTrajectory, f, top, minSeparation, criterion, stats);
     check(cudaGetLastError(), "launch");
     check(cudaDeviceSynchronize(), "sync");
 
@@ -182,9 +183,9 @@ int main() {
     std::printf("persistent pairs       %.6g\n", persistent);
     std::printf("contacts, last frame   %d\n", contacts[frames - 1]);
     std::printf("native fraction, mean  %.6g\n", nativeSum / frames);
-    for (void* ptr : {(void*)dTrajectory, (void*)dFirst, (void*)dElement, (void*)stats.occupancy, (void*)stats.transitions,
-                      (void*)stats.previous, (void*)stats.reference, (void*)stats.contactsInFrame,
-                      (void*)stats.nativeInFrame})
+    for (void* ptr : {(void*)dTrajectory, (void*)dFirst, (void*)dElement, (void*)stats.occupancy,
+                      (void*)stats.transitions, (void*)stats.previous, (void*)stats.reference,
+                      (void*)stats.contactsInFrame, (void*)stats.nativeInFrame})
         check(cudaFree(ptr), "free");
     return 0;
 }

@@ -131,7 +131,8 @@ std::optional<SteppedLoop> Visitor::stepped(Stmt &loop) const {
   walkExprs(*loop.body[0], [&](const ExprRef &e) {
     isOnlyChange &= e == moved || !mayChange(e) || rootName(e->args[0]) != found.counter->text;
   });
-  if (!isOnlyChange || !mentions(loop.expr, found.counter->text) || !findRange(loop, found))
+  const bool isInText = opaqueMentions(loop, {found.counter->text});
+  if (!isOnlyChange || isInText || !mentions(loop.expr, found.counter->text) || !findRange(loop, found))
     return std::nullopt;
   return found;
 }
