@@ -207,13 +207,17 @@ llvm::Expected<bool> Verifier::Impl::compareNear(Changed &changed, const Compare
     llvm::Error failure = llvm::Error::success();
     std::call_once(sizes.made, [&, workload = workload] {
       const CheckedModules original = {boundsModule, verifyModule};
-      failure = deriveNearSizes(sizes.recorded, sizes.kernel, original, options, sizes.directory, sizes.seconds)
-                    .moveInto(workloads[workload]);
+      failure = llvm::joinErrors(
+          std::move(failure),
+          deriveNearSizes(sizes.recorded, sizes.kernel, original, options, sizes.directory, sizes.seconds)
+              .moveInto(workloads[workload]));
     });
     std::vector<Target> targets;
     VerifyReport unasked; // which of these sizes keep the original
-    if (failure || (failure = addTargets(workload, *rewrite.rewrite, targets, unasked)))
+    if (failure)
       return std::move(failure);
+    if (llvm::Error e = addTargets(workload, *rewrite.rewrite, targets, unasked))
+      return std::move(e);
     const size_t together = std::max(1u, options.jobs);
     for (size_t i = 0; i < targets.size(); i += together) {
       leaveOutCopies(changed, covered);
