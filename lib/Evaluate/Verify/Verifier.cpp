@@ -207,10 +207,9 @@ llvm::Expected<bool> Verifier::Impl::compareNear(Changed &changed, const Compare
     llvm::Error failure = llvm::Error::success();
     std::call_once(sizes.made, [&, workload = workload] {
       const CheckedModules original = {boundsModule, verifyModule};
-      failure = llvm::joinErrors(
-          std::move(failure),
-          deriveNearSizes(sizes.recorded, sizes.kernel, original, options, sizes.directory, sizes.seconds)
-              .moveInto(workloads[workload]));
+      failure = llvm::joinErrors(std::move(failure), deriveNearSizes(sizes.recorded, sizes.kernel, original, options,
+                                                                     sizes.directory, sizes.seconds)
+                                                         .moveInto(workloads[workload]));
     });
     std::vector<Target> targets;
     VerifyReport unasked; // which of these sizes keep the original
