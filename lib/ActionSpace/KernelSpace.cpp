@@ -109,8 +109,7 @@ static std::string renameMisleading(Kernel &kernel) {
       return param.name;
     std::set<std::string> taken = allNames(kernel);
     const std::string name = freshName(taken, param.name);
-    rewriteExprs(*kernel.body,
-                 [&](const ExprRef &e) -> ExprRef { return isVar(e, param.name) ? var(name, e->type) : nullptr; });
+    substitute(*kernel.body, {{param.name, var(name, param.type)}});
     param.name = name;
   }
   return "";

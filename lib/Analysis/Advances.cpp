@@ -74,6 +74,12 @@ static std::optional<Advance> advanceOf(const Stmt &s) {
   return result;
 }
 
+std::optional<int64_t> optiml::stepByOne(const ExprRef &change) {
+  const auto advance = change ? advanceOf(*exprStmt(change)) : std::nullopt;
+  const auto by = advance && advance->type.isInt() ? constantValue(advance->by) : std::nullopt;
+  return by == 1 || by == -1 ? by : std::nullopt;
+}
+
 static bool mentionedUnder(const Stmt &s, const std::string &name) {
   return anyStmt(s, [&](const Stmt &t) { return t.names.count(name) != 0; }) ||
          anyExpr(s, [&](const ExprRef &e) { return isVar(e, name) || e->names.count(name) != 0; });

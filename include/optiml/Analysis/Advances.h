@@ -12,6 +12,10 @@ namespace optiml {
 /// counter. What "*p++" does at once becomes two statements. New names join `taken`.
 void useOneCounter(Kernel &kernel, std::set<std::string> &taken);
 
+/// "--k", "k -= 1", "k = k + 1": 1 or -1, by which the expression moves an integer variable on, its first operand.
+/// Nothing for any other, and for null.
+std::optional<int64_t> stepByOne(const ExprRef &change);
+
 } // namespace optiml
 
 #endif

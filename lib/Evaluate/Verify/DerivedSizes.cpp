@@ -316,21 +316,19 @@ llvm::Expected<Workload> optiml::deriveNearSizes(const Workload &recorded, const
   if (std::error_code e = fs::create_directories(directory + "/probe"))
     return makeError("{0}/probe: {1}", directory, e.message());
   Deriving deriving(recorded, original, options, directory, seconds);
-  for (const LaunchImage &launch : recorded.launches) {
-    if (launch.kernel != kernel.recorded)
-      continue;
-    bool any = false;
-    const std::vector<std::vector<LaunchImage>> lists = launchesWithNearSizes(launch, kernel);
-    for (size_t list = 0; list < lists.size(); ++list)
-      for (const LaunchImage &other : lists[list]) {
-        if (deriving.isOver() || (list == 1 && any))
-          break;
-        auto isAdded = deriving.add(other, kernel, mostOfMany);
-        if (!isAdded)
-          return isAdded.takeError();
-        any |= !list && *isAdded;
-      }
-    break;
-  }
+  auto launch = llvm::find_if(recorded.launches, [&](const LaunchImage &l) { return l.kernel == kernel.recorded; });
+  std::vector<std::vector<LaunchImage>> lists;
+  if (launch != recorded.launches.end())
+    lists = launchesWithNearSizes(*launch, kernel);
+  bool any = false;
+  for (size_t list = 0; list < lists.size(); ++list)
+    for (const LaunchImage &other : lists[list]) {
+      if (deriving.isOver() || (list == 1 && any))
+        break;
+      auto isAdded = deriving.add(other, kernel, mostOfMany);
+      if (!isAdded)
+        return isAdded.takeError();
+      any |= !list && *isAdded;
+    }
   return deriving.finish();
 }

@@ -67,7 +67,9 @@ llvm::Error Verifier::addDerivedSizes(const Workload &recorded, const std::vecto
       impl->workloads.push_back(std::move(*own));
   for (size_t i = 0; i < kernels.size(); ++i) {
     Impl::NearSizes &near = impl->near[unsigned(impl->workloads.size())];
-    near.recorded = recorded;
+    near.recorded.directory = recorded.directory;
+    llvm::copy_if(recorded.launches, std::back_inserter(near.recorded.launches),
+                  [&](const LaunchImage &launch) { return launch.kernel == kernels[i].recorded; });
     near.kernel = kernels[i];
     near.directory = directory + "/near" + std::to_string(i);
     near.seconds = seconds;

@@ -201,6 +201,9 @@ void Verifier::Impl::leaveOutCopies(const Changed &changed, Coverage &covered) {
 
 llvm::Expected<bool> Verifier::Impl::compareNear(Changed &changed, const Compared &rewrite, VerifyReport &report,
                                                  Coverage &covered) {
+  leaveOutCopies(changed, covered);
+  if (covered.missed().empty()) // none need be made
+    return true;
   for (auto &[workload, sizes] : near) {
     if (sizes.kernel.recorded != rewrite.rewrite->originalSymbol)
       continue;
@@ -265,9 +268,7 @@ llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const Compar
     }
     if (!few)
       break;
-    leaveOutCopies(changed, covered);
-    llvm::Expected<bool> good =
-        covered.missed().empty() ? llvm::Expected<bool>(true) : compareNear(changed, rewrite, report, covered);
+    llvm::Expected<bool> good = compareNear(changed, rewrite, report, covered);
     if (!good || !*good)
       return good;
   }

@@ -60,7 +60,7 @@ struct Verifier::Impl {
 
   /// Launches of a kernel with sizes beside those that all variants are compared on, made when one needs them.
   struct NearSizes {
-    Workload recorded; ///< the kernel's launch
+    Workload recorded; ///< the kernel's launches
     SizedKernel kernel;
     std::string directory;
     double seconds;

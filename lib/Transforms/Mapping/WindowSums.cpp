@@ -168,15 +168,7 @@ std::optional<WindowSums::Sum> WindowSums::extremeIn(const Stmt &s) const {
   const bool isConstant = declaration && declaration->expr && declaration->dims.empty() && !declaration->isShared &&
                           onlyComputes(declaration->expr) && namesIn(declaration->expr).empty() &&
                           !anyNode(declaration->expr, [](const ExprRef &e) { return e->kind == ExprKind::Builtin; });
-  unsigned changes = 0, own = 0;
-  auto count = [&](unsigned &into) {
-    return [&](const ExprRef &e) {
-      into += mayChange(e) && e->args[0]->kind == ExprKind::Var && e->args[0]->text == folded->variable;
-    };
-  };
-  walkExprs(*kernel.body, count(changes));
-  walkExprs(loop, count(own));
-  if (!isConstant || changes != own)
+  if (!isConstant || countChanges(*kernel.body)[folded->variable] != countChanges(loop)[folded->variable])
     return std::nullopt;
   const Type type = folded->type.unqualified();
   return Sum{folded->variable, type, var(freshName(taken, folded->variable + "_of_window"), type), folded->fold,

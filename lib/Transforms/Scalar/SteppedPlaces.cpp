@@ -1,6 +1,6 @@
 //===- SteppedPlaces.cpp - loops from place to place of an array ----------===//
 #include "SteppedPlaces.h"
-#include "optiml/Analysis/KernelModel.h"
+#include "optiml/Analysis/Advances.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -40,23 +40,6 @@ private:
 };
 
 } // namespace
-
-/// "--k", "k -= 1", "k = k + 1": by how much it moves on. The variable is the first operand.
-static std::optional<int64_t> stepOf(const ExprRef &e) {
-  if (!e || !isChange(e) || e->args[0]->kind != ExprKind::Var || !e->args[0]->type.isInt())
-    return std::nullopt;
-  if (e->kind == ExprKind::IncDec)
-    return e->text.find('+') != std::string::npos ? 1 : -1;
-  if (e->text == "+=" || e->text == "-=") {
-    const auto by = constantValue(e->args[1]);
-    return by == 1 || by == -1 ? std::optional(e->text == "+=" ? *by : -*by) : std::nullopt;
-  }
-  const ExprRef &value = e->args[1];
-  if (e->text != "=" || value->kind != ExprKind::Binary || (value->text != "+" && value->text != "-") ||
-      !isVar(value->args[0], e->args[0]->text) || constantValue(value->args[1]) != 1)
-    return std::nullopt;
-  return value->text == "+" ? 1 : -1;
-}
 
 /// e = v + offset.
 static std::optional<int64_t> offsetFrom(const ExprRef &e, const std::string &v) {
@@ -123,7 +106,7 @@ std::optional<SteppedLoop> Visitor::stepped(Stmt &loop) const {
   std::vector<StmtRef> &body = loop.body[0]->body;
   const bool ownStep = !loop.step && !body.empty() && body.back()->kind == StmtKind::Expr;
   const ExprRef moved = loop.step ? loop.step : ownStep ? body.back()->expr : nullptr;
-  const auto step = stepOf(moved);
+  const auto step = stepByOne(moved);
   if (!step)
     return std::nullopt;
   SteppedLoop found{moved->args[0], *step};
