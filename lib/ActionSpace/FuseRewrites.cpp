@@ -194,10 +194,24 @@ llvm::Expected<FusionCandidate> FusionFinder::fuseInBlocks(const LaunchRun &run,
   auto candidate = begin(llvm::ArrayRef(run.sites).slice(first, count));
   if (!candidate)
     return candidate;
-  auto launches = launchSequence(run, first, count, host, candidate->parts);
-  if (!launches)
-    return launches.takeError();
-  auto fused = optiml::fuseInBlocks(*launches, freshName(candidate->fusion.parts), strictFloat);
+  const std::string name = freshName(candidate->fusion.parts);
+  auto rows = launchSequence(run, first, count, host, candidate->parts, /*anyArgument=*/false);
+  auto fused = rows ? optiml::fuseInBlocks(*rows, name, strictFloat) : llvm::Expected<FusedLaunches>(rows.takeError());
+  // Threads that do what they did are more than blocks with a row each, and need no test whether rows overlap.
+  if (!fused || !fused->kernel.blocks->rowOfThread || !fused->kernel.blocks->checkText.empty()) {
+    auto launches = launchSequence(run, first, count, host, candidate->parts, /*anyArgument=*/true);
+    auto inThreads = launches ? optiml::fuseInThreads(*launches, name, strictFloat)
+                              : llvm::Expected<FusedLaunches>(launches.takeError());
+    if (inThreads) {
+      llvm::consumeError(fused.takeError());
+      fused = std::move(inThreads);
+    } else if (!fused) {
+      const std::string why = llvm::toString(fused.takeError());
+      fused = notApplicable("{0}; nor a loop of its threads: {1}", why, llvm::toString(inThreads.takeError()));
+    } else {
+      llvm::consumeError(inThreads.takeError());
+    }
+  }
   if (!fused)
     return fused.takeError();
   candidate->fusion.kernel = std::move(fused->kernel);
@@ -250,7 +264,9 @@ bool FusionFinder::lookForBlocks(const LaunchRun &run, size_t &first, size_t &co
         why = llvm::toString(fusion.takeError()); // of the fewest
         continue;
       }
-      if (fusion->fusion.kernel.blocks->rowOfThread && llvm::any_of(fusion->parts, gainsByThreads)) {
+      const RowBlocks &blocks = *fusion->fusion.kernel.blocks;
+      fusion->gainsByThreads = blocks.rowOfThread && llvm::any_of(fusion->parts, gainsByThreads);
+      if (fusion->gainsByThreads && !blocks.sameThreads) {
         why = "its kernels gain more by more threads for each row";
         continue;
       }

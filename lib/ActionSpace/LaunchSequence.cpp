@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LaunchSequence.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -16,8 +17,8 @@ namespace {
 class Sequence {
 public:
   Sequence(const LaunchRun &run, size_t first, size_t count, const Program &host,
-           const std::vector<KernelState> &kernels)
-      : run(run), first(first), count(count), host(host), kernels(kernels) {
+           const std::vector<KernelState> &kernels, bool anyArgument)
+      : run(run), first(first), count(count), host(host), kernels(kernels), anyArgument(anyArgument) {
     for (const LaunchRun::Loop &loop : run.loops)
       if (loop.first >= first && loop.first < first + count)
         loops.push_back(&loop);
@@ -42,7 +43,8 @@ private:
   const size_t first, count;
   const Program &host;
   const std::vector<KernelState> &kernels;
-  std::vector<const LaunchRun::Loop *> loops;                          ///< within the sequence
+  const bool anyArgument;                     ///< a pointer may lead to another place in each turn
+  std::vector<const LaunchRun::Loop *> loops; ///< within the sequence
   std::map<const LaunchRun::Loop *, std::vector<std::string>> swapped; ///< two buffers that change places
 
   const LaunchSite &site(size_t at) const { return host.launches()[run.sites[at]]; }
@@ -55,6 +57,11 @@ private:
   }
   static bool changes(const LaunchRun::Loop &loop, const std::set<std::string> &names) {
     return llvm::any_of(names, [&](const std::string &name) { return loop.changed.count(name) != 0; });
+  }
+  /// A variable that the loop changes, and that keeps its value until the next turn.
+  static bool isKept(const LaunchRun::Loop &loop, const std::string &text) {
+    auto it = loop.changed.find(text);
+    return it != loop.changed.end() && it->second != LaunchRun::Loop::Change::OfTurn;
   }
   /// What the variable is before a loop that changes it.
   std::string before(const std::string &name) const {
@@ -69,8 +76,11 @@ private:
         const std::string &text = site(at).arguments[j];
         if (!param(at, j).type.isPointer() || !changes(loop, run.mentioned[at][j]))
           continue;
-        if (!loop.changed.count(text))
+        if (!isKept(loop, text)) {
+          if (anyArgument)
+            continue;
           return notApplicable("'{0}' leads to another place in each turn", text);
+        }
         if (!llvm::is_contained(names, text))
           names.push_back(text);
       }
@@ -92,21 +102,23 @@ private:
     const std::set<std::string> &names = run.mentioned[at][j];
     const Param &own = param(at, j);
     if (const LaunchRun::Loop *loop = loopAround(at); loop && changes(*loop, names)) {
-      if (own.type.isPointer())
+      if (own.type.isPointer() && isKept(*loop, text))
         return swap(Kind::Swapped, *loop, text);
-      if (own.type.cls != Type::Class::Int)
+      if (own.type.isPointer())
+        return LaunchArgument{Kind::Counts, text, "", 0};
+      const bool hasPointers = llvm::any_of(
+          own.fields, [](const Param::Field &field) { return field.type.isPointer() && !isArray(field.type); });
+      if (hasPointers || !own.type.bytes)
         return notApplicable("'{0}' of {1} differs from turn to turn", own.name, site(at).kernel);
       using Change = LaunchRun::Loop::Change;
       auto it = loop->changed.find(text);
-      switch (it == loop->changed.end() ? Change::Other : it->second) {
+      switch (it == loop->changed.end() || own.type.cls != Type::Class::Int ? Change::Other : it->second) {
       case Change::Steps: return LaunchArgument{Kind::Counts, text, "", 0};
       case Change::Doubles: return LaunchArgument{Kind::Doubles, text, "", 0};
       case Change::Halves: return LaunchArgument{Kind::Halves, text, "", 0};
+      case Change::OfTurn:
       case Change::Other: break;
       }
-      if (own.type.bytes != 4)
-        return notApplicable("'{0}' of {1} has other than 32 bits and differs from turn to turn", own.name,
-                             site(at).kernel);
       return LaunchArgument{Kind::Listed, text, "", 0};
     }
     std::string behind; // its value is not that of the same text elsewhere
@@ -123,6 +135,7 @@ private:
   llvm::Expected<SequenceLaunch> launchAt(size_t at) const {
     SequenceLaunch launch;
     launch.tree = kernels[at - first].original.get();
+    launch.block = site(at).block;
     if (site(at).arguments.size() != launch.tree->params.size() ||
         run.mentioned[at].size() != launch.tree->params.size())
       return notApplicable("its launch relies on default arguments");
@@ -150,6 +163,7 @@ private:
 
 llvm::Expected<std::vector<SequenceLaunch>> optiml::launchSequence(const LaunchRun &run, size_t first, size_t count,
                                                                    const Program &host,
-                                                                   const std::vector<KernelState> &kernels) {
-  return Sequence(run, first, count, host, kernels).make();
+                                                                   const std::vector<KernelState> &kernels,
+                                                                   bool anyArgument) {
+  return Sequence(run, first, count, host, kernels, anyArgument).make();
 }

@@ -147,6 +147,17 @@ std::optional<Poly> optiml::lowerBound(const KernelModel &model, const Poly &p, 
   return Poly(0) - *bound;
 }
 
+std::optional<std::string> optiml::originalPlanText(const KernelModel &original, Poly p) {
+  for (std::string axis : {"x", "y", "z"})
+    p = p.substitute("gridDim." + axis, Poly::atom("grid." + axis))
+            .substitute("blockDim." + axis, Poly::atom("block." + axis));
+  for (const std::string &atom : p.atoms())
+    if (!atom.starts_with("grid.") && !atom.starts_with("block.") && !isQuotient(atom) &&
+        !planText(original, Poly::atom(atom)))
+      return std::nullopt;
+  return p.str();
+}
+
 bool optiml::isConstantOfFile(const KernelModel &model, const Access &access) {
   ExprRef root = access.root;
   if (!root->type.isPointer() || root->type.text.find('[') == std::string::npos)

@@ -14,18 +14,6 @@ static Poly quotientAtom(const std::string &value, const std::string &by) {
   return Poly::atom("((" + value + ") / max(" + by + ", 1))");
 }
 
-/// planText for a polynomial over the original kernel, whose gridDim and blockDim are those of the original launch.
-static std::optional<std::string> originalPlanText(const KernelModel &original, Poly p) {
-  for (std::string axis : {"x", "y", "z"})
-    p = p.substitute("gridDim." + axis, Poly::atom("grid." + axis))
-            .substitute("blockDim." + axis, Poly::atom("block." + axis));
-  for (const std::string &atom : p.atoms())
-    if (!atom.starts_with("grid.") && !atom.starts_with("block.") && !isQuotient(atom) &&
-        !planText(original, Poly::atom(atom)))
-      return std::nullopt;
-  return p.str();
-}
-
 /// (p + 1) / divisor - 1, the greatest quotient of what is at most p, where the division leaves no rest.
 static std::optional<Poly> greatestQuotient(const Poly &p, const Poly::Monomial &divisor) {
   Poly result;

@@ -68,10 +68,21 @@ static double mostSaved(const FusionCandidate &fusion, const Backend &backend) {
   return sum - longest;
 }
 
+// Threads of a large GPU: 132 multiprocessors with 2048 each.
+static constexpr double resident = 1 << 18;
+
+/// More threads are what its kernels lack.
+static bool needsThreads(const FusionCandidate &fusion, const Backend &backend) {
+  return fusion.gainsByThreads && llvm::any_of(fusion.parts, [&](const KernelState &part) {
+           return llvm::any_of(backend.performance().launches, [&](const LaunchImage &launch) {
+             return launch.kernel == part.rewrite.originalSymbol && double(threadsOf(launch)) < resident / 4;
+           });
+         });
+}
+
 /// How long the launches take with as many threads as the one with the fewest has, before anything else is done to the
 /// kernel: what a run of the program costs more.
 static double secondsWithFewThreads(const FusionCandidate &fusion, const Backend &backend) {
-  constexpr double resident = 1 << 18; // of a large GPU: 132 multiprocessors with 2048 threads each
   std::map<std::string, double> threads, blocks;
   for (const LaunchImage &launch : backend.performance().launches) {
     threads[launch.kernel] = std::max(threads[launch.kernel], double(threadsOf(launch)));
@@ -276,6 +287,10 @@ std::vector<FusionCandidate> Trial::candidates(bool overRows) {
     return saved < leastSaved;
   });
   std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
+    if (needsThreads(fusion, backend)) {
+      notes.push_back(partNames(fusion) + " stay apart: they gain more by more threads");
+      return true;
+    }
     const double seconds = fusion.fusion.kernel.launches.empty() ? 0 : secondsWithFewThreads(fusion, backend);
     const bool isLong = backend.measures() && seconds > runShare * task.deadline->remaining();
     if (isLong)

@@ -21,10 +21,13 @@ public:
   BlockText(const FusedKernel &fused, const FuseTextNames &names) : fused(fused), blocks(*fused.blocks), names(names) {}
 
   std::string make() {
-    std::string text = "// OptiML: launches of " + names.kernels() + " that follow one another, a " +
-                       (blocks.rowOfThread ? "thread" : "block") + " for each row\n";
-    if (!blocks.listType.empty())
-      text += "struct " + blocks.listType + " {\n  int at[" + std::to_string(mostListed) + "];\n};\n";
+    std::string text = "// OptiML: launches of " + names.kernels() + " that follow one another, " +
+                       (blocks.sameThreads   ? "by the same threads"
+                        : blocks.rowOfThread ? "a thread for each row"
+                                             : "a block for each row") +
+                       "\n";
+    for (const RowBlocks::List &list : blocks.lists)
+      text += "struct " + list.type + " {\n  " + list.element + " at[" + number(blocks.mostListed) + "];\n};\n";
     text += fused.text;
     if (!blocks.wideText.empty())
       text += "\n// The same where rows stay where they are.\n" + blocks.wideText;
@@ -155,15 +158,18 @@ private:
           continue;
         const std::string list = listOf(i), member = "." + names.parts[i].parameters[j].name;
         if (argument.kind == Kind::Listed) {
-          text += "  " + blocks.listType + " " + argument.value + " = {};\n  for (size_t turn = 0; turn < " + list +
-                  ".size(); ++turn)\n    " + argument.value + ".at[turn] = int(" + list + "[turn]" + member + ");\n";
+          text += "  " + argument.other + " " + argument.value + " = {};\n  for (size_t turn = 0; turn < " + list +
+                  ".size(); ++turn)\n    " + argument.value + ".at[turn] = " + list + "[turn]" + member + ";\n";
           continue;
         }
         define(argument.value, list + "[0]" + member);
         if (argument.kind != Kind::Counts)
           continue;
-        text += "  auto " + argument.other + " = " + argument.value + ";\n  " + argument.other + " = " + list +
-                ".size() > 1 ? " + list + "[1]" + member + " - " + argument.value + " : 0;\n";
+        const bool isPointer = names.parts[i].parameters[j].kind == Parameter::Kind::Pointer;
+        text += (isPointer ? "  long long " + argument.other + " = 0;\n"
+                           : "  auto " + argument.other + " = " + argument.value + ";\n") +
+                "  " + argument.other + " = " + list + ".size() > 1 ? " + list + "[1]" + member + " - " +
+                argument.value + " : 0;\n";
       }
     }
     return text;
@@ -175,6 +181,9 @@ private:
     const FuseTextNames::Part &part = names.parts[i];
     std::string text = names.helper + "::valid(launch.launchGrid, launch.launchBlock, " + number(part.maxThreads) +
                        ") && launch.launchShared == 0 && launch.launchStream == launchStream";
+    if (blocks.sameThreads)
+      for (const char *extent : {"Grid.x", "Grid.y", "Grid.z", "Block.x", "Block.y", "Block.z"})
+        text += "\n           && launch.launch" + std::string(extent) + " == " + launchOf(0) + ".launch" + extent;
     for (size_t j = 0; j < launch.arguments.size(); ++j) {
       const RowBlocks::Argument &argument = launch.arguments[j];
       const Parameter &parameter = part.parameters[j];
@@ -184,7 +193,7 @@ private:
       case Kind::Counts: value += " + turn * " + argument.other; break;
       case Kind::Doubles: value = "((long long)" + value + " << turn)"; break;
       case Kind::Halves: value += " >> turn"; break;
-      case Kind::Listed: value = "(" + value + ".at[turn])"; break;
+      case Kind::Listed: value += ".at[turn]"; break;
       case Kind::Swapped: value = "(turn % 2 ? " + argument.other + " : " + value + ")"; break;
       case Kind::AfterSwaps:
         value = "(" + blocks.loops[argument.loop].turns + " % 2 ? " + argument.other + " : " + value + ")";
@@ -194,7 +203,8 @@ private:
       text += "\n           && ";
       if (argument.kind == Kind::Doubles) // as numbers: none has wrapped around
         text += "(long long)" + own + " == " + value;
-      else if (changesInTurns(argument.kind))
+      else if (changesInTurns(argument.kind) && argument.kind != Kind::Listed &&
+               parameter.kind != Parameter::Kind::Pointer)
         text += own + " == decltype(" + own + ")(" + value + ")";
       else
         text += sameValue(parameter, own, value);
@@ -239,7 +249,8 @@ private:
         });
       };
       const std::string most = has(Kind::Doubles) || has(Kind::Halves) ? "32" // shifts
-                               : has(Kind::Listed)                     ? number(mostListed)
+                               : has(Kind::Listed)                     ? number(blocks.mostListed)
+                               : blocks.turnsInGrid                    ? "65535" // blocks along z
                                                                        : "0x40000000";
       unless(list + ".size() >= " + (blocks.loops[loop].swaps ? "2" : "1") + " && " + list + ".size() <= " + most);
     }
@@ -264,7 +275,17 @@ private:
                           listOf(i) + "[i], " + turn + "))\n      return false;\n";
     }
     for (const Condition &condition : fused.conditions)
-      text += "  if (!(" + condition.expression.cxx(plain) + ")) // " + condition.why + "\n    return false;\n";
+      text += "  if (!(" + condition.expression.cxx([&](const std::string &name) {
+        return ofGeometry(launchOf(0), name).value_or(name);
+      }) + ")) // " +
+              condition.why + "\n    return false;\n";
+    if (blocks.sameThreads) {
+      const std::string grid = launchOf(0) + ".launchGrid";
+      return text + "  " + names.name + "<<<" +
+             (blocks.turnsInGrid ? "dim3(" + grid + ".x, " + grid + ".y, unsigned(" + blocks.loops[0].turns + "))"
+                                 : grid) +
+             ", " + launchOf(0) + ".launchBlock, 0, launchStream>>>(" + arguments() + ");\n  return true;\n}\n";
+    }
     text += "  const long long launchRows = " + blocks.rows.cxx(plain) + ";\n";
     unless("launchRows >= 1 && launchRows <= 0x7fffffff");
     if (!blocks.checkText.empty()) {

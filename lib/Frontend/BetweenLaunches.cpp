@@ -2,8 +2,8 @@
 //
 // What may stand between two launches is a list of what cannot see device memory, nor tell when a kernel runs:
 // variables of the function itself, arithmetic, calls of a few functions that are known by name, and of functions in
-// this file made of the same. No memory behind a pointer is read, for it may be managed memory. What is not on the list
-// refuses.
+// this file made of the same. Memory behind a pointer, which may be managed memory, is read only where the host has not
+// waited for the kernels, and where no loop may wait for what they write. What is not on the list refuses.
 //
 //===----------------------------------------------------------------------===//
 #include "BetweenLaunches.h"
@@ -35,6 +35,88 @@ bool takesValuesOnly(const FunctionDecl &fn) {
   return llvm::none_of(fn.parameters(), [](const ParmVarDecl *p) {
     return p->getType()->isAnyPointerType() || p->getType()->isReferenceType();
   });
+}
+
+/// A method of the standard library that looks at an object and changes nothing.
+bool isGlance(const CXXMethodDecl &method) {
+  static const std::set<llvm::StringRef> names = words("data size at get front back operator[] operator* operator->");
+  return method.getParent()->isInStdNamespace() && names.count(method.getNameAsString());
+}
+
+/// Something in it waits for the GPU; in functions that are defined in this file, too.
+bool waits(const Stmt *s, unsigned depth = 0) {
+  if (!s)
+    return false;
+  if (auto *call = dyn_cast<CallExpr>(s))
+    if (const FunctionDecl *fn = call->getDirectCallee(), *definition = nullptr;
+        fn && (isWait(*fn) || (depth < 3 && fn->hasBody(definition) && waits(definition->getBody(), depth + 1))))
+      return true;
+  return llvm::any_of(s->children(), [&](const Stmt *child) { return waits(child, depth); });
+}
+
+void addVariables(const Stmt *s, std::set<const ValueDecl *> &into) {
+  if (!s)
+    return;
+  if (auto *ref = dyn_cast<DeclRefExpr>(s))
+    into.insert(ref->getDecl());
+  for (const Stmt *child : s->children())
+    addVariables(child, into);
+}
+
+/// It may change one of the variables, or leave the loop around it.
+bool decidesOverTurns(const Stmt *s, const std::set<const ValueDecl *> &variables, bool inInnerLoop = false) {
+  if (!s)
+    return false;
+  auto isOne = [&](const Expr *e) {
+    auto *ref = dyn_cast<DeclRefExpr>(e->IgnoreParenImpCasts());
+    return ref && variables.count(ref->getDecl());
+  };
+  if (isa<BreakStmt>(s) && !inInnerLoop)
+    return true;
+  if (isa<ReturnStmt, GotoStmt>(s))
+    return true;
+  if (auto *b = dyn_cast<BinaryOperator>(s); b && b->isAssignmentOp() && isOne(b->getLHS()))
+    return true;
+  if (auto *u = dyn_cast<UnaryOperator>(s);
+      u && (u->isIncrementDecrementOp() || u->getOpcode() == UO_AddrOf) && isOne(u->getSubExpr()))
+    return true;
+  if (auto *call = dyn_cast<CallExpr>(s))
+    if (const FunctionDecl *fn = call->getDirectCallee())
+      for (unsigned i = 0; i < std::min(call->getNumArgs(), fn->getNumParams()); ++i)
+        if (fn->getParamDecl(i)->getType()->isReferenceType() && isOne(call->getArg(i)))
+          return true;
+  inInnerLoop |= isa<ForStmt, WhileStmt, DoStmt, CXXForRangeStmt, SwitchStmt>(s);
+  return llvm::any_of(s->children(),
+                      [&](const Stmt *child) { return decidesOverTurns(child, variables, inInnerLoop); });
+}
+
+/// The loop ends whether kernels run meanwhile or not: one variable goes on until it comes to a bound. Nothing else
+/// ends it, and nothing in it waits for the GPU.
+bool isCounted(const ForStmt &loop) {
+  const auto *test = loop.getCond() ? dyn_cast<BinaryOperator>(loop.getCond()->IgnoreParenImpCasts()) : nullptr;
+  if (!test || loop.getConditionVariable() || !(test->isRelationalOp() || test->getOpcode() == BO_NE) || !loop.getInc())
+    return false;
+  auto variable = [](const Expr *e) -> const VarDecl * {
+    auto *ref = dyn_cast<DeclRefExpr>(e->IgnoreParenImpCasts());
+    auto *v = ref ? dyn_cast<VarDecl>(ref->getDecl()) : nullptr;
+    return v && v->hasLocalStorage() && !v->getType()->isReferenceType() ? v : nullptr;
+  };
+  const Expr *inc = loop.getInc()->IgnoreParenImpCasts();
+  const VarDecl *counter = nullptr;
+  if (auto *u = dyn_cast<UnaryOperator>(inc); u && u->isIncrementDecrementOp())
+    counter = variable(u->getSubExpr());
+  else if (auto *b = dyn_cast<BinaryOperator>(inc); b && b->isAssignmentOp())
+    counter = variable(b->getLHS());
+  std::set<const ValueDecl *> deciding;
+  addVariables(test, deciding);
+  return counter && (counter == variable(test->getLHS()) || counter == variable(test->getRHS())) &&
+         !decidesOverTurns(loop.getBody(), deciding) && !waits(&loop);
+}
+
+/// std::vector and the like, or an array.
+bool isInStandardLibrary(QualType type) {
+  const auto *record = type.getNonReferenceType()->getAsCXXRecordDecl();
+  return record ? record->isInStdNamespace() : type.getNonReferenceType()->isConstantArrayType();
 }
 
 bool isErrorCode(QualType type) {
@@ -118,6 +200,8 @@ std::optional<unsigned> optiml::endOfLoop(const Stmt &loop, const SourceManager 
     body = counted->getBody();
   else if (auto *tested = dyn_cast<WhileStmt>(&loop))
     body = tested->getBody();
+  else if (auto *range = dyn_cast<CXXForRangeStmt>(&loop))
+    body = range->getBody();
   if (!body || !isa<CompoundStmt>(body)) { // the semicolon is no part of an expression statement
     auto token = Lexer::findNextToken(loop.getEndLoc(), sm, language);
     if (token && token->is(tok::semi))
@@ -141,12 +225,8 @@ bool BetweenLaunches::stmt(const Stmt *s) {
     return expr(e);
   if (isa<CompoundStmt, NullStmt, BreakStmt, ContinueStmt>(s))
     return all(s);
-  if (isa<ForStmt, WhileStmt, DoStmt>(s)) {
-    ++loops; // which may wait for what a kernel writes
-    bool good = all(s);
-    --loops;
-    return good;
-  }
+  if (isa<ForStmt, WhileStmt, DoStmt, CXXForRangeStmt>(s))
+    return loop(s);
   if (isa<ReturnStmt>(s) && depth)
     return all(s);
   if (auto *branch = dyn_cast<IfStmt>(s)) {
@@ -161,18 +241,41 @@ bool BetweenLaunches::stmt(const Stmt *s) {
     return stmt(branch->getThen()) && (!branch->getElse() || stmt(branch->getElse()));
   }
   if (auto *decls = dyn_cast<DeclStmt>(s)) {
-    for (const Decl *d : decls->decls()) {
+    return llvm::all_of(decls->decls(), [&](const Decl *d) {
       auto *v = dyn_cast<VarDecl>(d);
-      if (!v || !v->hasLocalStorage() || v->getType()->isReferenceType())
-        return refuse(s, "a declaration that is no local variable");
-      if (!v->getType().isTriviallyCopyableType(v->getASTContext()))
-        return refuse(s, "'" + v->getNameAsString() + "' is an object with a destructor");
-      if (v->getInit() && !expr(v->getInit()))
-        return false;
-    }
-    return true;
+      return v ? declaration(v, /*init=*/true) : refuse(s, "a declaration that is no variable");
+    });
   }
   return refuse(s, llvm::StringRef(s->getStmtClassName()).str() + " between launches");
+}
+
+bool BetweenLaunches::declaration(const VarDecl *v, bool init) {
+  auto refuse = [&](const std::string &why) {
+    if (refused.empty())
+      refused = llvm::formatv("line {0}: {1}", sm.getPresumedLoc(sm.getExpansionLoc(v->getLocation())).getLine(), why);
+    return false;
+  };
+  if (!v->hasLocalStorage() || (v->getType()->isReferenceType() && !reads()))
+    return refuse("a declaration that is no local variable");
+  if (!v->getType().getNonReferenceType().isTriviallyCopyableType(v->getASTContext()))
+    return refuse("'" + v->getNameAsString() + "' is an object with a destructor");
+  return !init || !v->getInit() || expr(v->getInit());
+}
+
+bool BetweenLaunches::loop(const Stmt *s) {
+  if (auto *range = dyn_cast<CXXForRangeStmt>(s)) {
+    const bool counted = reads() && !range->getInit() && !decidesOverTurns(range->getBody(), {}) && !waits(range);
+    if (!counted || !isInStandardLibrary(range->getRangeInit()->getType()))
+      return refuse(s, "a loop over what may change");
+    return expr(range->getRangeInit()) && declaration(range->getLoopVariable(), /*init=*/false) &&
+           stmt(range->getBody());
+  }
+  const auto *counted = dyn_cast<ForStmt>(s);
+  const unsigned more = counted && isCounted(*counted) ? 0 : 1;
+  waiting += more;
+  const bool good = all(s);
+  waiting -= more;
+  return good;
 }
 
 bool BetweenLaunches::variable(const DeclRefExpr *ref) {
@@ -190,8 +293,13 @@ bool BetweenLaunches::variable(const DeclRefExpr *ref) {
 
 bool BetweenLaunches::call(const CallExpr *e) {
   const FunctionDecl *fn = e->getDirectCallee();
-  if (!fn || isa<CXXMethodDecl>(fn))
+  const auto *method = dyn_cast_or_null<CXXMethodDecl>(fn);
+  if (!fn || (method && (method->isVirtual() || !reads())))
     return refuse(e, "a call through a pointer or of a member");
+  if (auto *member = dyn_cast<CXXMemberCallExpr>(e); member && !expr(member->getImplicitObjectArgument()))
+    return false;
+  if (method && isGlance(*method))
+    return llvm::all_of(e->arguments(), [this](const Expr *argument) { return expr(argument); });
   bool known = isHarmless(*fn);
   if (!known && fn->getBuiltinID()) // pow, abs: of values only
     known = takesValuesOnly(*fn);
@@ -222,8 +330,6 @@ bool BetweenLaunches::expr(const Expr *e) {
   }
   if (auto *ref = dyn_cast<DeclRefExpr>(e))
     return variable(ref);
-  if (isa<CXXOperatorCallExpr>(e))
-    return refuse(e, "an overloaded operator");
   if (auto *c = dyn_cast<CallExpr>(e))
     return call(c);
   if (e->getType().isVolatileQualified())

@@ -39,8 +39,8 @@ public:
   bool stmt(const clang::Stmt *s);
   bool expr(const clang::Expr *e);
 
-  /// Allows to read memory behind pointers and references, outside of loops, until the host waits: while kernels run it
-  /// cannot look at what they write.
+  /// Allows to read memory behind pointers and references until the host waits: while kernels run it cannot look at
+  /// what they write. Of loops in those only whose turns are counted: another one may wait for what a kernel writes.
   void allowReads(bool allowed) { mayRead = allowed; }
   /// The host has waited for the GPU.
   bool hasWaited() const { return waited; }
@@ -49,13 +49,15 @@ private:
   const clang::SourceManager &sm;
   std::string &refused;
   std::vector<const clang::CUDAKernelCallExpr *> &launches;
-  unsigned depth = 0; ///< of calls
-  unsigned loops = 0; ///< around what is looked at
+  unsigned depth = 0;   ///< of calls
+  unsigned waiting = 0; ///< loops around what is looked at that may wait for something
   bool mayRead = false, waited = false;
-  bool reads() const { return mayRead && !waited && !loops && !depth; }
+  bool reads() const { return mayRead && !waited && !waiting; }
 
   bool refuse(const clang::Stmt *s, const std::string &why);
   bool all(const clang::Stmt *parent);
+  bool loop(const clang::Stmt *s);
+  bool declaration(const clang::VarDecl *v, bool init);
   bool variable(const clang::DeclRefExpr *ref);
   bool call(const clang::CallExpr *e);
 };

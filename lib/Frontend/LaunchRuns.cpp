@@ -121,6 +121,8 @@ std::vector<std::set<std::string>> mentionedBy(const CUDAKernelCallExpr &launch)
   return result;
 }
 
+bool isLoop(const Stmt *s) { return isa<ForStmt, WhileStmt, DoStmt, CXXForRangeStmt>(s); }
+
 /// The variable that is assigned to, counted, or handed over to be changed; null: none is.
 const VarDecl *variable(const Expr *e) {
   auto *ref = dyn_cast<DeclRefExpr>(e->IgnoreParenImpCasts());
@@ -138,7 +140,7 @@ public:
   std::map<std::string, How> changed() const {
     std::map<std::string, How> result;
     for (const auto &[v, change] : changes)
-      result[v->getNameAsString()] = change.times == 1 ? change.how : How::Other;
+      result[v->getNameAsString()] = change.isOfTurn ? How::OfTurn : change.times == 1 ? change.how : How::Other;
     return result;
   }
 
@@ -146,6 +148,7 @@ private:
   struct Change {
     unsigned times = 0;
     How how = How::Other;
+    bool isOfTurn = false;
   };
   std::map<const CUDAKernelCallExpr *, std::pair<unsigned, bool>> places; ///< loops around it, and no condition
   std::map<const VarDecl *, Change> changes;
@@ -190,7 +193,7 @@ private:
     } else if (auto *decls = dyn_cast<DeclStmt>(s)) {
       for (const Decl *d : decls->decls())
         if (auto *v = dyn_cast<VarDecl>(d); v && loops)
-          changes[v].times += 2; // another one in each turn
+          changes[v].isOfTurn = true;
         else if (v)
           changes[v];
     }
@@ -199,6 +202,10 @@ private:
       visit(loop->getCond(), loops + 1, certain);
       visit(loop->getInc(), loops + 1, certain);
       return visit(loop->getBody(), loops + 1, certain);
+    }
+    if (auto *range = dyn_cast<CXXForRangeStmt>(s)) {
+      changes[range->getLoopVariable()].isOfTurn = true;
+      return visit(range->getBody(), loops + 1, certain);
     }
     const auto *macro = dyn_cast<DoStmt>(s);
     if (isa<WhileStmt, DoStmt>(s) && !(macro && runsOnce(*macro)))
@@ -289,6 +296,8 @@ public:
         continue;
       if (good && addLoop(s, launches, run))
         continue;
+      if (run.sites.empty() && !why.empty() && isLoop(s) && !launches.empty())
+        found.notes.push_back(why + " (its loop stays as it is)");
       if (!run.sites.empty())
         refused = !why.empty()        ? why
                   : !launches.empty() ? line(s) + "a launch within another statement"
@@ -340,7 +349,7 @@ private:
   /// Takes a loop's launches in. False where it is no loop, or its turns cannot be told by the launches.
   bool addLoop(const Stmt *s, const std::vector<const CUDAKernelCallExpr *> &launches, LaunchRun &run) {
     const auto *once = dyn_cast<DoStmt>(s);
-    const auto stop = isa<ForStmt, WhileStmt, DoStmt>(s) && !(once && runsOnce(*once)) && !s->getBeginLoc().isMacroID()
+    const auto stop = isLoop(s) && !(once && runsOnce(*once)) && !s->getBeginLoc().isMacroID()
                           ? endOfLoop(*s, sm, ast.getLangOpts())
                           : std::nullopt;
     if (!stop)
@@ -377,7 +386,7 @@ private:
       return true;
     if (auto *branch = dyn_cast<IfStmt>(s); branch && asksForError(branch->getCond()))
       return branch->getElse() && leaves(branch->getElse());
-    if (isa<ForStmt, WhileStmt, DoStmt>(s)) // its own affair
+    if (isLoop(s)) // its own affair
       return false;
     return llvm::any_of(s->children(), [](const Stmt *child) { return child && leaves(child); });
   }

@@ -26,6 +26,7 @@ struct FusionCandidate {
   Fusion fusion;
   KernelState fused;              ///< the new kernel before any rewrite
   std::vector<KernelState> parts; ///< ... and the originals
+  bool gainsByThreads = false;    ///< an original would have more to gain from more threads, where it has few
 };
 
 /// What Emit writes of them.

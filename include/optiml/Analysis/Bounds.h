@@ -24,6 +24,8 @@ std::optional<ScaledBound> scaledUpperBound(const KernelModel &model, unsigned a
 
 /// Text of a polynomial for IntExpr: only integer parameters as atoms; nothing otherwise.
 std::optional<std::string> planText(const KernelModel &model, const Poly &p);
+/// The same for a polynomial over the original kernel, whose gridDim and blockDim are those of the launch.
+std::optional<std::string> originalPlanText(const KernelModel &original, Poly p);
 
 /// A linear index split by its parametric strides: index = Σ stride·value, every value affine in what varies within a
 /// launch. Nothing when a product of two varying values remains. `launch`: gridDim.a and blockDim.a are parameters,

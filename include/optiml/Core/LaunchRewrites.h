@@ -106,14 +106,14 @@ struct LaunchIdiom {
 /// What an argument is of a launch that may stand in a loop on the host, in terms of two values.
 enum class ArgumentKind {
   Same,      ///< the first, in each turn of the loop
-  Counts,    ///< an integer: first + turn * second
+  Counts,    ///< an integer, or a pointer: first + turn * second
   Doubles,   ///< an integer: first << turn
   Halves,    ///< an integer: first >> turn
-  Listed,    ///< another integer in each turn: first.at[turn]
+  Listed,    ///< another number or object in each turn: first.at[turn]
   Swapped,   ///< a pointer: the first in even turns, the second in odd ones
   AfterSwaps ///< a pointer, behind a loop: the first after an even number of its turns, else the second
 };
-/// An integer that has a value of its own in each turn.
+/// It has a value of its own in each turn.
 inline bool changesInTurns(ArgumentKind kind) {
   return kind == ArgumentKind::Counts || kind == ArgumentKind::Doubles || kind == ArgumentKind::Halves ||
          kind == ArgumentKind::Listed;
@@ -124,8 +124,8 @@ struct RowBlocks {
   /// What an argument of a launch has to be, in terms of the fused kernel's parameters.
   struct Argument {
     ArgumentKind kind = ArgumentKind::Same;
-    std::string value, other;
-    unsigned loop = 0; ///< AfterSwaps: behind which
+    std::string value, other; ///< Listed: `other` is the type of the list
+    unsigned loop = 0;        ///< AfterSwaps: behind which
   };
   struct Launch {
     std::vector<Argument> arguments;
@@ -158,7 +158,17 @@ struct RowBlocks {
   };
   std::vector<Extent> extents;
   unsigned threads = 0; ///< of a block, at most; a power of two
-  std::string listType; ///< of a list's values, which are integers of 32 bits; empty: there are none
+  /// The type of a list's values, one for each turn.
+  struct List {
+    std::string type, element;
+    unsigned bytes = 0; ///< of an element
+  };
+  std::vector<List> lists;
+  unsigned mostListed = 0; ///< as many have a place
+  /// Each launch has the same threads, and so has the fused kernel: a thread does in each turn what it did in that
+  /// launch. Then nothing that is said about rows counts.
+  bool sameThreads = false;
+  bool turnsInGrid = false; ///< of the same threads: the turns of the only loop run side by side, along z
   /// The fused kernel keeps rows on the chip, under these conditions, and where rows fit: it needs so many bytes of
   /// dynamic shared memory, and may have `mostShared`.
   std::vector<Condition> kept;
@@ -179,8 +189,6 @@ struct RowBlocks {
   };
   std::vector<Bound> bounds;
 };
-// A list holds so many values.
-inline constexpr unsigned mostListed = 64;
 
 /// A kernel that does the work of several.
 struct FusedKernel {

@@ -44,8 +44,9 @@ struct LaunchRun {
     bool holds(size_t site) const { return first <= site && site < first + count; }
     unsigned begin = 0, end = 0; ///< byte range of the statement
     std::vector<bool> always;    ///< of each of its sites: no turn leaves it out
-    /// How a variable changes, where it does so once a turn: by a constant amount, or to twice or half its value.
-    enum class Change { Other, Steps, Doubles, Halves };
+    /// How a variable changes, where it does so once a turn: by a constant amount, or to twice or half its value; or it
+    /// is another one in each turn.
+    enum class Change { Other, Steps, Doubles, Halves, OfTurn };
     std::map<std::string, Change> changed; ///< the function's own variables
   };
   std::vector<Loop> loops;

@@ -52,8 +52,9 @@ struct LaunchArgument {
 struct SequenceLaunch {
   const Kernel *tree = nullptr;
   std::vector<LaunchArgument> arguments;
-  std::set<std::string> dead, fresh; ///< as those of KernelPart
-  std::optional<unsigned> loop;      ///< it stands in this one; loops are counted from 0
+  std::set<std::string> dead, fresh;        ///< as those of KernelPart
+  std::optional<unsigned> loop;             ///< it stands in this one; loops are counted from 0
+  std::array<int64_t, 3> block = {0, 0, 0}; ///< its threads, where they are known; else zeros
   /// No turn of the loop leaves it out. The first launch of a loop must be such a one.
   bool always = true;
 };
@@ -62,6 +63,11 @@ struct SequenceLaunch {
 /// the host are loops of the block. NotApplicable says why that cannot be.
 llvm::Expected<FusedLaunches> fuseInBlocks(const std::vector<SequenceLaunch> &launches, const std::string &name,
                                            bool strictFloat);
+
+/// The launches as one kernel called `name`, whose threads do what those of each launch did, and loops on the host are
+/// loops of a thread. All launches must have the same geometry, which is tested when they have been made.
+llvm::Expected<FusedLaunches> fuseInThreads(const std::vector<SequenceLaunch> &launches, const std::string &name,
+                                            bool strictFloat);
 
 } // namespace optiml
 

@@ -32,6 +32,7 @@ public:
 
   /// They meet in one thread only, where `state`'s conditions hold.
   bool onlyInOneThread(KernelState &state) {
+    conditions = &state;
     if (!addMeeting())
       return false;
     for (const char *axis : {"x", "y", "z"}) {
@@ -60,7 +61,8 @@ public:
   }
 
   /// Where they meet in one thread, the one's variable is the other's.
-  bool onlyWhere(const std::string &first, const std::string &second) {
+  bool onlyWhere(const std::string &first, const std::string &second, KernelState *state) {
+    conditions = state;
     if (!addMeeting())
       return false;
     for (const char *base : {"globalIdx.", "blockIdx.", "threadIdx."})
@@ -76,7 +78,8 @@ private:
   const KernelModel &model;
   const StrideLoops &strides;
   const Access &a, &b;
-  std::vector<Poly> facts; ///< of both, and that the indices are equal
+  std::vector<Poly> facts;           ///< of both, and that the indices are equal
+  KernelState *conditions = nullptr; ///< takes what has to hold for that; null: nothing may have to
 
   static std::string other(const std::string &atom) { return atom + "'"; }
   Poly primed(Poly p) const {
@@ -135,20 +138,37 @@ private:
       addFact(fact);
     for (const Poly &fact : model.facts(b))
       addFact(primed(fact));
+    for (unsigned axis = 0; axis < 3; ++axis)
+      if (const int64_t threads = model.blockExtent(axis)) {
+        const Poly room = Poly(threads - 1) - Poly::atom(axisName("threadIdx", axis));
+        addFact(room);
+        addFact(primed(room));
+      }
     for (size_t i = 0; i < a.subscripts.size(); ++i)
       if (!addEqual(a.subscripts[i], b.subscripts[i]))
         return false;
     return true;
   }
 
-  /// 0 <= value < extent
-  bool inRange(const Poly &value, const Poly::Monomial &extent, const std::vector<Poly> &known) const {
+  /// 0 <= value < extent, or where a condition says so: a plane holds what a launch touches of it.
+  bool inRange(const Poly &value, const Poly::Monomial &extent, std::vector<Poly> known) const {
+    for (char axis : {'x', 'y', 'z'}) {
+      auto of = [&](const char *base) { return Poly::atom(std::string(base) + "." + axis); };
+      known.push_back(of("gridDim") - Poly(1) - of("blockIdx"));
+      known.push_back(of("blockDim") - Poly(1) - of("threadIdx"));
+      known.push_back(of("gridDim") * of("blockDim") - Poly(1) - of("globalIdx"));
+    }
     Poly size(1);
     for (const std::string &atom : extent)
       size = size * Poly::atom(atom);
     auto low = lowerBound(model, value, known), room = lowerBound(model, size - Poly(1) - value, known);
     auto notNegative = [](const std::optional<Poly> &p) { return p && p->constant() && *p->constant() >= 0; };
-    return notNegative(low) && notNegative(room);
+    if (!notNegative(low) || notNegative(room))
+      return notNegative(low);
+    const auto text = conditions && room && !room->constant() ? originalPlanText(model, *room) : std::nullopt;
+    if (text)
+      conditions->require(*text + " >= 0", "what lies apart does not overlap");
+    return text.has_value();
   }
 
   /// What `first` is for the one and `second` for the other is the same where they meet.
@@ -181,8 +201,9 @@ private:
 } // namespace
 
 bool optiml::meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a,
-                                const std::string &loopA, const Access &b, const std::string &loopB) {
-  return Meeting(model, strides, a, b).onlyWhere(loopA, loopB);
+                                const std::string &loopA, const Access &b, const std::string &loopB,
+                                KernelState *state) {
+  return Meeting(model, strides, a, b).onlyWhere(loopA, loopB, state);
 }
 
 static bool isParameterArray(const KernelModel &model, const Access &access) {
@@ -213,8 +234,7 @@ llvm::Error optiml::requireNoVariables(const KernelModel &model, const PartOf &p
   return llvm::Error::success();
 }
 
-/// Two atomic updates by the same function, of which nobody uses the old value.
-static bool comeInAnyOrder(const Access &a, const Access &b) {
+bool optiml::comeInAnyOrder(const Access &a, const Access &b) {
   return a.atomic && b.atomic && a.op == b.op && isAtomicUpdate(*a.stmt) && isAtomicUpdate(*b.stmt);
 }
 

@@ -64,9 +64,13 @@ llvm::Error requireSameThread(KernelState &state, const KernelModel &model, cons
 llvm::Error requireNoVariables(const KernelModel &model, const PartOf &partOf,
                                const std::vector<const Access *> &accesses);
 
-/// Where two accesses of one thread meet, the loops with these variables are in the same iteration.
+/// Two atomic updates by the same function, of which nobody uses the old value.
+bool comeInAnyOrder(const Access &a, const Access &b);
+
+/// Where two accesses of one thread meet, the loops with these variables are in the same iteration. `state`: takes what
+/// has to hold for that; null: nothing may have to.
 bool meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,
-                        const Access &b, const std::string &loopB);
+                        const Access &b, const std::string &loopB, KernelState *state = nullptr);
 
 /// Whether two arrays are known not to overlap.
 using AreApart = llvm::function_ref<bool(const std::string &, const std::string &)>;

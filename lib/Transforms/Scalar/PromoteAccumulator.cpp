@@ -22,8 +22,8 @@
 // element alone, or the loop is left by `break`, the first that changes it loads it, and what was loaded is stored.
 //
 // Refuses: an index that changes in the loop or in an inner one, and more than one index. Where iterations may leave
-// the element alone, it refuses statements that only read it. Where the loop accesses other arrays too, it refuses
-// arrays that are not plain pointer parameters.
+// the element alone, it refuses statements that only read it. Of a record, members that are changed apart from one
+// another. Where the loop accesses other arrays too, it refuses arrays that are not plain pointer parameters.
 //
 //===----------------------------------------------------------------------===//
 #include "Transforms.h"
@@ -31,6 +31,7 @@
 #include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Canonicalize/GlobalIndex.h"
 
 using namespace optiml;
 
@@ -94,6 +95,9 @@ public:
       return before.takeError();
     const ExprRef element = *before;
 
+    const auto members = changedMembers(model, *stmt, array);
+    if (!members)
+      return notApplicable("members of '{0}' are changed apart from one another", array);
     std::set<std::string> others;
     for (const Access &access : model.accesses())
       if (insideOf(access, stmt) && access.space == Space::Global && access.array != array)
@@ -104,37 +108,29 @@ public:
     if (!model.stable(loop->lower) || !model.stable(loop->upper))
       return notApplicable("the loop's bounds may change");
 
-    std::string accName = freshName(*kernel, "acc"), loadedName = freshName(*kernel, "loaded");
-    Type type = first.node->type.unqualified();
-    ExprRef acc = var(accName, type);
-    rewriteExprs(*stmt->body[0], [&](const ExprRef &e) -> ExprRef {
-      if (e->kind != ExprKind::Subscript)
-        return nullptr;
-      for (const Access &access : model.accesses())
-        if (access.array == array && insideOf(access, stmt) && equal(access.node, e))
-          return acc;
-      return nullptr;
-    });
-    StmtRef loopRef = list[place->index];
-    StmtRef load = declStmt(accName, type, element), store = exprStmt(assign("=", element, acc));
+    const std::vector<HeldPart> parts = partsOf(*kernel, first, element, *members);
+    holdParts(*stmt->body[0], model, stmt, array, parts);
+    std::vector<StmtRef> loads, stores;
+    for (const HeldPart &part : parts) {
+      loads.push_back(declStmt(part.acc->text, part.acc->type, onDemand ? nullptr : part.place));
+      stores.push_back(exprStmt(assign("=", part.place, part.acc)));
+    }
+    const StmtRef loopRef = list[place->index];
     auto trips = loop->tripCount();
     if (onDemand) {
-      ExprRef loaded = var(loadedName, Type::makeBool());
-      loadOnDemand(*stmt->body[0], acc, [&] {
-        return ifStmt(logicalNot(loaded), block({exprStmt(assign("=", acc, element)),
-                                                 exprStmt(assign("=", loaded, intLit(1, Type::makeBool())))}));
-      });
-      list.insert(list.begin() + long(place->index) + 1, ifStmt(loaded, block({store})));
-      auto before = list.begin() + long(place->index);
-      before = list.insert(before, declStmt(loadedName, Type::makeBool(), intLit(0, Type::makeBool())));
-      list.insert(before, declStmt(accName, type, nullptr));
-    } else if ((trips && *trips > 0) || writtenBefore) {
-      list.insert(list.begin() + long(place->index) + 1, store);
-      list.insert(list.begin() + long(place->index), load);
-    } else {
-      ExprRef runs = lessThan(loop->lower, loop->upper);
-      list[place->index] = ifStmt(runs, block({load, loopRef, store}));
+      const ExprRef loaded = var(freshName(*kernel, "loaded"), Type::makeBool());
+      loadOnDemand(*stmt->body[0], parts, loaded);
+      loads.push_back(declStmt(loaded->text, loaded->type, intLit(0, Type::makeBool())));
+      stores = {ifStmt(loaded, block(std::move(stores)))};
+    } else if (!(trips && *trips > 0) && !writtenBefore) {
+      loads.push_back(loopRef);
+      loads.insert(loads.end(), stores.begin(), stores.end());
+      list[place->index] = ifStmt(lessThan(loop->lower, loop->upper), block(std::move(loads)));
+      result.tree = kernel;
+      return result;
     }
+    list.insert(list.begin() + long(place->index) + 1, stores.begin(), stores.end());
+    list.insert(list.begin() + long(place->index), loads.begin(), loads.end());
     result.tree = kernel;
     return result;
   }
@@ -144,13 +140,46 @@ private:
   static llvm::Expected<ExprRef> elementBefore(const KernelModel &model, Stmt &loop, const Access &first) {
     const std::set<std::string> declared = namesDeclaredIn(loop);
     auto isOfLoop = [&](const ExprRef &e) { return e->kind == ExprKind::Var && declared.count(e->text); };
-    const ExprRef element = anyNode(first.node, isOfLoop) ? elementExpr(model, first, first.subscripts[0]) : first.node;
-    auto isUnknown = [&](const ExprRef &e) {
-      return isOfLoop(e) || (e->kind == ExprKind::Builtin && llvm::StringRef(e->text).starts_with("globalIdx"));
-    };
-    if (anyNode(element, isUnknown))
+    if (!anyNode(first.node, isOfLoop))
+      return first.node;
+    const ExprRef element = rewrite(elementExpr(model, first, first.subscripts[0]), [](const ExprRef &e) -> ExprRef {
+      for (unsigned axis = 0; axis < 3; ++axis)
+        if (isBuiltin(e, axisName("globalIdx", axis)))
+          return globalIndexExpr(axis);
+      return nullptr;
+    });
+    if (anyNode(element, isOfLoop))
       return notApplicable("the index of '{0}' is not known before the loop", first.array);
     return element;
+  }
+
+  /// A[i] of A[i].x.
+  static ExprRef elementIn(ExprRef place) { return place->kind == ExprKind::Member ? place->args[0] : place; }
+
+  /// What is stored behind the loop: the element, under an empty name, or the members that all who change it change
+  /// together; others of them may be somebody else's. Nothing: they are changed apart.
+  static std::optional<std::map<std::string, Type>> changedMembers(const KernelModel &model, Stmt &stmt,
+                                                                   llvm::StringRef array) {
+    std::optional<std::map<std::string, Type>> all;
+    bool alike = true;
+    forEachList(stmt, [&](std::vector<StmtRef> &list) {
+      std::map<std::string, Type> own;
+      for (const StmtRef &s : list)
+        for (const Access &access : model.accesses())
+          if (access.stmt == s.get() && access.array == array && access.write) {
+            const bool isMember = s->kind == StmtKind::Expr && isChange(s->expr) &&
+                                  s->expr->args[0]->kind == ExprKind::Member &&
+                                  equal(s->expr->args[0]->args[0], access.node);
+            own[isMember ? s->expr->args[0]->text : ""] = access.place->type.unqualified();
+          }
+      if (own.empty())
+        return;
+      if (own.count("")) // as a whole
+        own = {*own.find("")};
+      alike &= !all || llvm::equal(llvm::make_first_range(*all), llvm::make_first_range(own));
+      all = own;
+    });
+    return alike ? all : std::nullopt;
   }
 
   /// The line of a statement that accesses the array without being a change of the element, or that stands in a loop's
@@ -160,25 +189,67 @@ private:
       if (access.array != array || !insideOf(access, &stmt))
         continue;
       const Stmt &s = *access.stmt;
-      const bool changes = s.kind == StmtKind::Expr && isChange(s.expr) && equal(s.expr->args[0], access.node);
+      const bool changes =
+          s.kind == StmtKind::Expr && isChange(s.expr) && equal(elementIn(s.expr->args[0]), access.node);
       if (!changes || !findPlace(stmt, &s))
         return std::max(1u, s.line);
     }
     return 0;
   }
 
-  /// Puts what `load` makes before the first statement of each list that uses `acc` itself.
-  static void loadOnDemand(Stmt &s, const ExprRef &acc, llvm::function_ref<StmtRef()> load) {
+  /// What a register takes the place of: the element, or a member of it.
+  struct HeldPart {
+    std::string member; ///< empty: the element
+    ExprRef acc, place;
+  };
+  static std::vector<HeldPart> partsOf(Kernel &kernel, const Access &first, const ExprRef &element,
+                                       const std::map<std::string, Type> &members) {
+    std::vector<HeldPart> parts;
+    std::set<std::string> taken = allNames(kernel);
+    for (const auto &[member, type] : members)
+      parts.push_back({member,
+                       var(freshName(taken, member.empty() ? "acc" : "acc_" + member),
+                           member.empty() ? first.node->type.unqualified() : type),
+                       member.empty() ? element : memberExpr(element, member, type)});
+    return parts;
+  }
+
+  /// The registers in place of what they hold.
+  static void holdParts(Stmt &body, const KernelModel &model, const Stmt *loop, llvm::StringRef array,
+                        const std::vector<HeldPart> &parts) {
+    auto isElement = [&](const ExprRef &e) {
+      return e->kind == ExprKind::Subscript && llvm::any_of(model.accesses(), [&](const Access &access) {
+               return access.array == array && insideOf(access, loop) && equal(access.node, e);
+             });
+    };
+    rewriteExprs(body, [&](const ExprRef &e) -> ExprRef {
+      for (const HeldPart &part : parts)
+        if (part.member.empty() ? isElement(e)
+                                : e->kind == ExprKind::Member && e->text == part.member && isElement(e->args[0]))
+          return part.acc;
+      return nullptr;
+    });
+  }
+
+  /// Loads before the first statement of each list that uses a register itself, unless that has been done.
+  static void loadOnDemand(Stmt &s, const std::vector<HeldPart> &parts, const ExprRef &loaded) {
     auto uses = [&](const Stmt &t) {
-      return t.expr && anyNode(t.expr, [&](const ExprRef &e) { return isVar(e, acc->text); });
+      return t.expr && anyNode(t.expr, [&](const ExprRef &e) {
+               return llvm::any_of(parts, [&](const HeldPart &part) { return isVar(e, part.acc->text); });
+             });
     };
     for (const StmtRef &child : s.body)
-      loadOnDemand(*child, acc, load);
+      loadOnDemand(*child, parts, loaded);
     if (s.kind != StmtKind::Block)
       return;
     auto first = llvm::find_if(s.body, [&](const StmtRef &child) { return uses(*child); });
-    if (first != s.body.end())
-      s.body.insert(first, load());
+    if (first == s.body.end())
+      return;
+    std::vector<StmtRef> loads;
+    for (const HeldPart &part : parts)
+      loads.push_back(exprStmt(assign("=", part.acc, part.place)));
+    loads.push_back(exprStmt(assign("=", loaded, intLit(1, Type::makeBool()))));
+    s.body.insert(first, ifStmt(logicalNot(loaded), block(std::move(loads))));
   }
 
   static bool insideLoop(const Stmt &outer, const Stmt *s) { return &outer != s && holdsStmt(outer, s); }
@@ -243,7 +314,7 @@ private:
       for (const Access &access : model.accesses())
         if (access.stmt == list[i].get() && access.array == element.array && access.write &&
             list[i]->kind == StmtKind::Expr && list[i]->expr->kind == ExprKind::Assign &&
-            access.subscripts == element.subscripts)
+            equal(list[i]->expr->args[0], access.node) && access.subscripts == element.subscripts)
           return true;
     return false;
   }

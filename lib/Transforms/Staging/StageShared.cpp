@@ -85,10 +85,10 @@ static int64_t layOutForFragments(Tile &tile) {
 namespace {
 
 /// Stages what a loop reads, strip by strip.
-class StripStager {
+class TileStager {
 public:
-  StripStager(KernelState &state, Kernel &kernel, Stmt &loop, const std::array<int64_t, 3> &shape, int64_t tileSize,
-              const Params &params)
+  TileStager(KernelState &state, Kernel &kernel, Stmt &loop, const std::array<int64_t, 3> &shape, int64_t tileSize,
+             const Params &params)
       : state(state), kernel(kernel), loop(loop), counted(*asCountedLoop(loop)), model(kernel, shape), shape(shape),
         tileSize(tileSize), params(params), integer(counted.type.withConst(false)), taken(allNames(kernel)),
         strip(freshName(taken, counted.var + "0")) {}
@@ -462,7 +462,7 @@ public:
     llvm::SmallVector<llvm::StringRef, 4> arrays;
     arrayList.split(arrays, '+', -1, /*KeepEmpty=*/false);
     KernelState result = state.withTree(kernel);
-    if (llvm::Error e = StripStager(result, *kernel, **loop, shape, tileSize, params).run(arrays))
+    if (llvm::Error e = TileStager(result, *kernel, **loop, shape, tileSize, params).run(arrays))
       return std::move(e);
     return result;
   }

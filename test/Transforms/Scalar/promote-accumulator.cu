@@ -11,6 +11,8 @@
 // RUN: %refused --passes='promote-accumulator[begins/k:c]' %s 2>&1 | %check=PARTLY
 // RUN: %refused --passes='promote-accumulator[looked/k:c]' %s 2>&1 | %check=LOOKED
 // RUN: %plan --passes='promote-accumulator[unbounded/k:c]' %s | %check=UNBOUNDED
+// RUN: %opt --passes='promote-accumulator[voxels/k:v]' %s | %check=VOXELS
+// RUN: %refused --passes='promote-accumulator[apart/k:v]' %s 2>&1 | %check=APART
 
 // The loop may not run at all: then the element must not be touched.
 // CHECK: // when disjoint(a, 4 * (k_ * n), c, 4 * n)
@@ -153,4 +155,39 @@ __global__ void unbounded(const float *a, const int *index, float *c, int n, int
   if (i < n)
     for (int k = 0; k < k_; ++k)
       c[i] += a[index[k]];
+}
+
+// Of a record, the members that are changed together are stored; the third may be somebody else's.
+// VOXELS: if (!loaded) {
+// VOXELS: acc_value += a[k];
+// VOXELS-NEXT: acc_weight += 1.0f;
+// VOXELS: if (loaded) {
+// VOXELS-NEXT: ].value = acc_value;
+// VOXELS-NEXT: ].weight = acc_weight;
+// VOXELS-NEXT: }
+struct Voxel {
+  float value, weight;
+  int owner;
+};
+__global__ void voxels(const float *__restrict__ a, Voxel *__restrict__ v, int n, int m) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    for (int k = 0; k < m; ++k) {
+      if (a[k] > 0) {
+        size_t at = i;
+        v[at].value += a[k];
+        v[at].weight += 1.0f;
+      }
+    }
+}
+
+// APART: members of 'v' are changed apart from one another
+__global__ void apart(const float *__restrict__ a, Voxel *__restrict__ v, int n, int m) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    for (int k = 0; k < m; ++k)
+      if (a[k] > 0)
+        v[i].value += a[k];
+      else
+        v[i].weight += 1.0f;
 }

@@ -1,0 +1,133 @@
+//===- FuseInThreads.cpp - launches by the same threads, as one -----------===//
+//
+// A thread does in each turn of a loop what the thread of its number did in that launch: a frame, an angle, a node of a
+// tree for a cell of its own. Nothing is said about where a thread's cells lie, so that images and volumes, triangles
+// of pairs and tables of nodes are alike; what is proven is that no thread touches in one turn what another one has
+// changed in a different one (requireSameThread).
+//
+//===----------------------------------------------------------------------===//
+#include "LaunchTurns.h"
+#include "SinkTurns.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+// A block of so many threads may have all registers that a kernel can use.
+static constexpr int64_t alwaysFits = 256;
+
+namespace {
+
+class ThreadFuser : LaunchTurns {
+public:
+  ThreadFuser(const std::vector<SequenceLaunch> &launches, const std::string &name)
+      : LaunchTurns(launches, name, Meetings::OfAll) {}
+
+  llvm::Expected<FusedLaunches> run(bool strictFloat) {
+    made.blocks.rowOfThread = made.blocks.sameThreads = true;
+    if (llvm::Error e = addParts())
+      return std::move(e);
+    for (size_t i = 0; i < instances.size(); ++i) {
+      instances[i].work = parts.parts[i]->body->body;
+      const bool isLast = i + 1 == instances.size() && !launches[instances[i].launch].loop;
+      if (threadsWorkTogether(*parts.parts[i]) && !isLast) // before others use the block's memory
+        instances[i].work.push_back(barrierStmt());
+      if (unsigned most = parts.parts[i]->maxThreads)
+        kernel()->maxThreads = kernel()->maxThreads ? std::min(kernel()->maxThreads, most) : most;
+    }
+    const std::array<int64_t, 3> &threads = launches.front().block;
+    isKnown = llvm::all_of(threads, [](int64_t count) { return count > 0; });
+    if (!kernel()->maxThreads && !(isKnown && threads[0] * threads[1] * threads[2] <= alwaysFits))
+      kernel()->maxThreads = 1024; // with registers to spare for any block
+    auto body = inOrder();
+    if (!body)
+      return body.takeError();
+    kernel()->body = block(std::move(*body));
+    tellLaunches();
+    return finish(strictFloat);
+  }
+
+private:
+  bool isKnown = false; ///< the shape of the first launch's blocks
+
+  /// All launches stand in one loop, of which no turn needs what another one has done: each can have threads of its
+  /// own.
+  bool areApart(const KernelModel &model, KernelState &state) const {
+    const auto isCertain = [](const SequenceLaunch &launch) { return launch.loop && launch.always; };
+    const bool usesAxis = anyExpr(
+        *kernel()->body, [](const ExprRef &e) { return isBuiltin(e, "blockIdx.z") || isBuiltin(e, "gridDim.z"); });
+    if (turns.size() != 1 || made.blocks.loops[0].swaps || usesAxis || !llvm::all_of(launches, isCertain))
+      return false;
+    KernelState needed = state;
+    needed.require("grid.z == 1", "the turns have that axis");
+    const std::vector<Access> accesses = model.accessesOfWholeRecords();
+    for (const Access &a : accesses)
+      for (const Access &b : accesses)
+        if (a.space == Space::Global && a.array == b.array && (a.write || b.write) && !comeInAnyOrder(a, b) &&
+            !meetInOneIteration(model, {}, a, turns[0], b, turns[0], &needed))
+          return false;
+    state = std::move(needed);
+    return true;
+  }
+
+  /// for (int turn …) work  becomes  int turn = blockIdx.z; work
+  void spreadTurns() {
+    const StmtRef loop = kernel()->body->body.front();
+    std::vector<StmtRef> &body = loop->body[0]->body;
+    if (body.back()->kind == StmtKind::Barrier) // no turn follows
+      body.pop_back();
+    body.insert(body.begin(), declStmt(turns[0], Type::makeInt(), axisBuiltin("blockIdx", 2)));
+    kernel()->body = loop->body[0];
+  }
+
+  llvm::Expected<FusedLaunches> finish(bool strictFloat) {
+    FusedLaunches result;
+    const std::string &name = kernel()->name;
+    result.state = originalState(kernel(), name, name, name, {});
+    const std::array<int64_t, 3> &block = launches.front().block;
+    for (unsigned axis = 0; axis < 3 && isKnown; ++axis)
+      result.state.require(axisName("block", axis) + " == " + std::to_string(block[axis]),
+                           "the kernel is written for blocks of this shape");
+    {
+      const KernelModel model(*kernel(), isKnown ? block : std::array<int64_t, 3>{0, 0, 0});
+      std::vector<BroughtPart> turnsOf(launches.size());
+      for (unsigned launch : made.repeated)
+        turnsOf[launch] = {{}, /*tookTurns=*/true, {turns[*launches[launch].loop]}};
+      ArrayPairs disjoint;
+      bool flows = false;
+      if (llvm::Error e = requireSameThread(result.state, model, made.launchOf, {}, turnsOf, disjoint, flows))
+        return std::move(e);
+      if (strictFloat && llvm::any_of(model.accesses(), [](const Access &access) {
+            return access.write && access.place->type.isFloat();
+          }))
+        return notApplicable("the compiler may round what is computed in other ways (--optiml-fp=strict)");
+      made.blocks.turnsInGrid = areApart(model, result.state);
+    }
+    if (made.blocks.turnsInGrid)
+      spreadTurns();
+    for (unsigned loop = 0; loop < turns.size(); ++loop)
+      if (llvm::count_if(instances, [&](const Instance &i) { return launches[i.launch].loop == loop; }) == 1)
+        sinkTurns(*kernel(), turns[loop], valuesInTurns());
+    for (const auto &[declaration, value] : made.valueOf)
+      declaration->expr = value;
+    made.blocks.bounds.clear();
+    result.state.original = kernel()->clone();
+    removeUnused(*kernel());
+    result.state.tree = kernel();
+    FusedKernel &fused = result.kernel;
+    fused.name = name;
+    fused.text = print(*kernel());
+    fused.parameters = parametersOf(*kernel());
+    fused.conditions = result.state.rewrite.conditions;
+    fused.blocks = std::move(made.blocks);
+    return std::move(result);
+  }
+};
+
+} // namespace
+
+llvm::Expected<FusedLaunches> optiml::fuseInThreads(const std::vector<SequenceLaunch> &launches,
+                                                    const std::string &name, bool strictFloat) {
+  return ThreadFuser(launches, name).run(strictFloat);
+}
