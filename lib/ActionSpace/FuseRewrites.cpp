@@ -10,6 +10,7 @@
 #include "optiml/Transforms/FuseKernels.h"
 #include "optiml/Transforms/Transform.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace optiml;
@@ -197,8 +198,11 @@ llvm::Expected<FusionCandidate> FusionFinder::fuseInBlocks(const LaunchRun &run,
   const std::string name = freshName(candidate->fusion.parts);
   auto rows = launchSequence(run, first, count, host, candidate->parts, /*anyArgument=*/false);
   auto fused = rows ? optiml::fuseInBlocks(*rows, name, strictFloat) : llvm::Expected<FusedLaunches>(rows.takeError());
-  // Threads that do what they did are more than blocks with a row each, and need no test whether rows overlap.
-  if (!fused || !fused->kernel.blocks->rowOfThread || !fused->kernel.blocks->checkText.empty()) {
+  // Threads that do what they did are more than blocks with a row each, and need no test whether rows overlap. What
+  // stands beside the loop stays apart: it would keep these threads from being spread in other ways.
+  auto inLoop = [&](size_t at) { return llvm::any_of(run.loops, [&](const auto &loop) { return loop.holds(at); }); };
+  const bool areTurns = llvm::all_of(llvm::seq(first, first + count), inLoop);
+  if (areTurns && (!fused || !fused->kernel.blocks->rowOfThread || !fused->kernel.blocks->checkText.empty())) {
     auto launches = launchSequence(run, first, count, host, candidate->parts, /*anyArgument=*/true);
     auto inThreads = launches ? optiml::fuseInThreads(*launches, name, strictFloat)
                               : llvm::Expected<FusedLaunches>(launches.takeError());

@@ -1,5 +1,6 @@
 //===- LaunchingHeaders.cpp - headers that become part of the text --------===//
 #include "DeviceLambdas.h"
+#include "OpenClasses.h"
 #include "optiml/Frontend/LineMarks.h"
 #include "optiml/Frontend/Program.h"
 #include "clang/AST/ASTContext.h"
@@ -234,6 +235,7 @@ optiml::Program::parseWithLaunches(const std::string &path, StringRef name, cons
     return true;
   };
   take(Splicer(**program, name).run());
+  take(withOpenClasses(**program));
   if (take(withoutDeviceLambdas(**program, name)))
     (*program)->hasNamedLambdas = true;
   return program;

@@ -31,8 +31,8 @@ public:
       : model(model), strides(strides), a(a), b(b) {}
 
   /// They meet in one thread only, where `state`'s conditions hold.
-  bool onlyInOneThread(KernelState &state) {
-    conditions = &state;
+  bool onlyInOneThread(KernelState &state, bool ofPlanes) {
+    conditions = ofPlanes ? &state : nullptr;
     if (!addMeeting())
       return false;
     for (const char *axis : {"x", "y", "z"}) {
@@ -240,7 +240,7 @@ bool optiml::comeInAnyOrder(const Access &a, const Access &b) {
 
 llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
                                       const StrideLoops &strides, const std::vector<BroughtPart> &brought,
-                                      ArrayPairs &disjoint, bool &flows) {
+                                      ArrayPairs &disjoint, bool &flows, bool ofPlanes) {
   const std::vector<Access> ofRecords = model.accessesOfWholeRecords();
   std::vector<const Access *> accesses;
   for (const Access &access : ofRecords)
@@ -277,7 +277,7 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
         return notApplicable("threads share elements of '{0}' (lines {1} and {2})", a.array, a.stmt->line,
                              b.stmt->line);
     }
-    if (comeInAnyOrder(a, b) || Meeting(model, strides, a, b).onlyInOneThread(state))
+    if (comeInAnyOrder(a, b) || Meeting(model, strides, a, b).onlyInOneThread(state, ofPlanes))
       return llvm::Error::success();
     return notApplicable("one thread may need what another did to '{0}' (lines {1} and {2})", a.array, a.stmt->line,
                          b.stmt->line);

@@ -96,7 +96,8 @@ private:
         turnsOf[launch] = {{}, /*tookTurns=*/true, {turns[*launches[launch].loop]}};
       ArrayPairs disjoint;
       bool flows = false;
-      if (llvm::Error e = requireSameThread(result.state, model, made.launchOf, {}, turnsOf, disjoint, flows))
+      if (llvm::Error e = requireSameThread(result.state, model, made.launchOf, {}, turnsOf, disjoint, flows,
+                                            /*ofPlanes=*/true))
         return std::move(e);
       if (strictFloat && llvm::any_of(model.accesses(), [](const Access &access) {
             return access.write && access.place->type.isFloat();

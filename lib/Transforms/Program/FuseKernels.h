@@ -54,10 +54,11 @@ llvm::Expected<BroughtPart> bringToRows(Kernel &part, const RowSpace &space, std
 /// Whether what one part writes meets what another one accesses in the same thread only. Records conditions in `state`,
 /// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. `brought`: by part, how it
 /// became one thread a row (empty: none did); such a part's own threads must not have shared elements either. `flows`:
-/// a part reads floating-point numbers that an earlier one has written.
+/// a part reads floating-point numbers that an earlier one has written. `ofPlanes`: that planes hold what lies in them
+/// may become a condition.
 llvm::Error requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
                               const StrideLoops &strides, const std::vector<BroughtPart> &brought, ArrayPairs &disjoint,
-                              bool &flows);
+                              bool &flows, bool ofPlanes = false);
 
 /// Refuses where a variable of the file (not an array) that one part reads may be what another writes through a
 /// pointer.
