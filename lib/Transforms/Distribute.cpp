@@ -308,7 +308,6 @@ llvm::Error Distributor::shared(const StmtRef &declaration, Pass &pass) {
 /// False: the declaration is a leaf like others.
 llvm::Expected<bool> Distributor::declaration(const std::vector<StmtRef> &stmts, size_t at, Pass &pass) {
   Stmt &s = *stmts[at];
-  guardOf[s.text] = pass.guard;
   if (s.isShared) {
     if (llvm::Error e = shared(stmts[at], pass))
       return std::move(e);
@@ -438,6 +437,9 @@ llvm::Expected<bool> Distributor::enter(const std::vector<StmtRef> &stmts, size_
 
 llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &guard, std::vector<StmtRef> &out) {
   Pass pass{guard, out, {}};
+  for (const StmtRef &s : stmts) // also for statements in front of a declaration, which ask who shares their run
+    if (s->kind == StmtKind::Decl)
+      guardOf[s->text] = guard;
   for (size_t i = 0; i < stmts.size(); ++i) {
     auto entered = enter(stmts, i, pass);
     if (!entered)
