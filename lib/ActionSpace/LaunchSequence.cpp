@@ -77,7 +77,7 @@ private:
         if (!param(at, j).type.isPointer() || !changes(loop, run.mentioned[at][j]))
           continue;
         if (!isKept(loop, text)) {
-          if (anyArgument)
+          if (anyArgument || param(at, j).type.pointee->isConst)
             continue;
           return notApplicable("'{0}' leads to another place in each turn", text);
         }

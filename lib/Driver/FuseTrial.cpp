@@ -107,6 +107,9 @@ static double secondsWithFewThreads(const FusionCandidate &fusion, const Backend
 static constexpr double notSlower = 0.99;
 // Loops of launches that are one launch are faster as they are: else they took place as before.
 static constexpr double loopsFaster = 1.02;
+// Turns of the same threads: how fast these become is for a search to say, and observing the program tells whether they
+// run at all.
+static constexpr double turnsAsFast = 0.95;
 // Each costs a compilation and some runs of the program.
 static constexpr size_t mostTrials = 6;
 // What cannot save more than this share of the GPU's time is not tried; other kernels may become much faster, and this
@@ -119,9 +122,14 @@ static constexpr double timeShare = 0.3;
 static constexpr double runShare = 0.05;
 
 static double leastGainOf(llvm::ArrayRef<FusionCandidate> fusions) {
-  return llvm::any_of(fusions, [](const FusionCandidate &f) { return f.fusion.kernel.blocks.has_value(); })
-             ? loopsFaster
-             : notSlower;
+  double least = notSlower;
+  for (const FusionCandidate &fusion : fusions)
+    if (const auto &blocks = fusion.fusion.kernel.blocks) {
+      if (!blocks->sameThreads)
+        return loopsFaster;
+      least = turnsAsFast;
+    }
+  return least;
 }
 
 namespace {

@@ -91,7 +91,35 @@ private:
       if (blocks.launches[i].loop == loop)
         runs += "      case " + number(i) + ": " + names.launchType(i) + "::run(launches" + number(i) + "[next" +
                 number(i) + "++]); break;\n";
-    return text + "  std::vector<int> order;\n" + adds + "  void run() const {\n" + runs + "      }\n  }\n};\n";
+    return text + "  std::vector<int> order;\n" + adds + "  void run() const {\n" + runs + "      }\n  }\n" +
+           (inParts() ? partsFunction(loop) : "") + "};\n";
+  }
+
+  /// Turns for which there is no place in the lists are those of a further launch. That is right where each turn is by
+  /// itself what it is among the others.
+  bool inParts() const {
+    return blocks.sameThreads && blocks.loops.size() == 1 && !blocks.lists.empty() &&
+           llvm::all_of(blocks.launches, [](const RowBlocks::Launch &l) { return l.loop && l.from.empty(); });
+  }
+
+  std::string partsFunction(unsigned loop) const {
+    const std::string type = names.loopType(loop);
+    std::string alike, takes, orders;
+    for (size_t i = 0; i < names.parts.size(); ++i) {
+      const std::string n = number(i), list = "launches" + n;
+      takes += "      part." + list + ".assign(" + list + ".begin() + begin, " + list + ".begin() + end);\n";
+      orders += "        part.order.push_back(" + n + ");\n";
+      if (isFirst(i))
+        continue;
+      alike += "    if (" + list + ".size() != launches0.size())\n      return {*this};\n";
+      orders += "        part.turns" + n + ".push_back(turns" + n + "[turn] - (long long)begin);\n";
+    }
+    return "  /// The same, with at most so many turns each.\n  std::vector<" + type +
+           "> parts(size_t most) const {\n" + alike + "    std::vector<" + type +
+           "> all;\n    for (size_t begin = 0; begin < launches0.size(); begin += most) {\n" +
+           "      const size_t end = begin + most < launches0.size() ? begin + most : launches0.size();\n      " +
+           type + " part;\n" + takes + "      for (size_t turn = begin; turn < end; ++turn) {\n" + orders +
+           "      }\n      all.push_back(part);\n    }\n    return all;\n  }\n";
   }
 
   /// "const launch0_t &launch0, const loop0_t &launchLoop0"; `name`: only what they are called.
@@ -343,9 +371,14 @@ private:
 
   std::string launcher() const {
     std::string text = "\nstatic void " + names.launcher() + "(" + objects(false) + ") {\n  static " + names.helper +
-                       " launchPath(\"" + names.name + "\");\n  const bool replaces = launchPath.enabled() && " +
-                       names.name + "_replaces(" + objects(true) +
-                       ");\n  launchPath.count(replaces);\n  if (replaces)\n    return;\n";
+                       " launchPath(\"" + names.name + "\");\n";
+    if (inParts())
+      return text + "  for (const " + names.loopType(0) + " &launchPart : launchLoop0.parts(" +
+             number(blocks.mostListed) + ")) {\n    const bool replaces = launchPath.enabled() && " + names.name +
+             "_replaces(launchPart);\n    launchPath.count(replaces);\n    if (!replaces)\n      launchPart.run();\n" +
+             "  }\n}\n";
+    text += "  const bool replaces = launchPath.enabled() && " + names.name + "_replaces(" + objects(true) +
+            ");\n  launchPath.count(replaces);\n  if (replaces)\n    return;\n";
     for (size_t i = 0; i < names.parts.size(); ++i) {
       const auto loop = blocks.launches[i].loop;
       if (!loop)

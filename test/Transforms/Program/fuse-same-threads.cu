@@ -169,6 +169,20 @@ __global__ void sums(const float *image, float *out, int n) {
 // CHECK-NEXT: __syncthreads();
 // PATHS-DAG: OptiML: sums_fused{{[0-9]*}}: 1 optimized, 0 original launches
 
+// More turns than a list holds are two launches.
+__global__ void shade(float *image, int width, int height, float by, int turn) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x < width && y < height && (x + turn) % 3)
+    image[y * width + x] = image[y * width + x] * 0.75f + by;
+}
+__global__ void lighten(float *image, int width, int height, float by) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x < width && y < height)
+    image[y * width + x] += by;
+}
+// CHECK: launches of shade and lighten that follow one another, by the same threads
+// PATHS-DAG: OptiML: shade_lighten_fused{{[0-9]*}}: 2 optimized, 0 original launches
+
 // Not: a cell that another thread changes in another turn.
 __global__ void smooth(float *x, float k, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -240,6 +254,15 @@ int main() {
   for (int k = 0; k < 7; ++k)
     sums<<<3, 64>>>(images + k * 1000, total, 1000);
   show("total", total, 3);
+
+  std::vector<float> by(300);
+  for (size_t k = 0; k < by.size(); k++)
+    by[k] = k % 7 * 0.5f;
+  for (int k = 0; k < 300; ++k) {
+    shade<<<dim3(3, 4), dim3(16, 8)>>>(image, nx, ny, by[k], k);
+    lighten<<<dim3(3, 4), dim3(16, 8)>>>(image, nx, ny, by[299 - k]);
+  }
+  show("shaded", image, nx * ny);
 
   for (int k = 0; k < 5; k++)
     smooth<<<1, 128>>>(in, scales[k], 100);
