@@ -201,7 +201,9 @@ llvm::Expected<FusionCandidate> FusionFinder::fuseInBlocks(const LaunchRun &run,
   // Threads that do what they did are more than blocks with a row each, and need no test whether rows overlap. What
   // stands beside the loop stays apart: it would keep these threads from being spread in other ways.
   auto inLoop = [&](size_t at) { return llvm::any_of(run.loops, [&](const auto &loop) { return loop.holds(at); }); };
-  const bool areTurns = llvm::all_of(llvm::seq(first, first + count), inLoop);
+  const bool areTurns = llvm::all_of(llvm::seq(first, first + count), [&](size_t at) {
+    return inLoop(at) && alike(site(run.sites[first]), site(run.sites[at]));
+  });
   if (areTurns && (!fused || !fused->kernel.blocks->rowOfThread || !fused->kernel.blocks->checkText.empty())) {
     auto launches = launchSequence(run, first, count, host, candidate->parts, /*anyArgument=*/true);
     auto inThreads = launches ? optiml::fuseInThreads(*launches, name, strictFloat)

@@ -31,8 +31,9 @@ public:
       : model(model), strides(strides), a(a), b(b) {}
 
   /// They meet in one thread only, where `state`'s conditions hold.
-  bool onlyInOneThread(KernelState &state, bool ofPlanes) {
-    conditions = ofPlanes ? &state : nullptr;
+  bool onlyInOneThread(KernelState &state, const Planes *planesIn) {
+    conditions = &state;
+    planes = planesIn;
     if (!addMeeting())
       return false;
     for (const char *axis : {"x", "y", "z"}) {
@@ -61,8 +62,9 @@ public:
   }
 
   /// Where they meet in one thread, the one's variable is the other's.
-  bool onlyWhere(const std::string &first, const std::string &second, KernelState *state) {
+  bool onlyWhere(const std::string &first, const std::string &second, KernelState *state, const Planes *planesIn) {
     conditions = state;
+    planes = planesIn;
     if (!addMeeting())
       return false;
     for (const char *base : {"globalIdx.", "blockIdx.", "threadIdx."})
@@ -79,7 +81,8 @@ private:
   const StrideLoops &strides;
   const Access &a, &b;
   std::vector<Poly> facts;           ///< of both, and that the indices are equal
-  KernelState *conditions = nullptr; ///< takes what has to hold for that; null: nothing may have to
+  KernelState *conditions = nullptr; ///< takes what has to hold for that
+  const Planes *planes = nullptr;    ///< which may be asked to hold what lies in them; null: none
 
   static std::string other(const std::string &atom) { return atom + "'"; }
   Poly primed(Poly p) const {
@@ -96,6 +99,8 @@ private:
 
   /// Adds what follows from x == y', digit by digit.
   bool addEqual(const Poly &x, const Poly &y) {
+    if (auto inPlanes = addEqualInPlanes(x, y))
+      return *inPlanes;
     auto dx = delinearize(model, x), dy = delinearize(model, y);
     if (!dx || !dy)
       return false;
@@ -150,25 +155,63 @@ private:
     return true;
   }
 
-  /// 0 <= value < extent, or where a condition says so: a plane holds what a launch touches of it.
-  bool inRange(const Poly &value, const Poly::Monomial &extent, std::vector<Poly> known) const {
+  /// 0 <= value < extent
+  bool inRange(const Poly &value, const Poly::Monomial &extent, const std::vector<Poly> &known) const {
+    Poly size(1);
+    for (const std::string &atom : extent)
+      size = size * Poly::atom(atom);
+    auto low = lowerBound(model, value, known), room = lowerBound(model, size - Poly(1) - value, known);
+    auto notNegative = [](const std::optional<Poly> &p) { return p && p->constant() && *p->constant() >= 0; };
+    return notNegative(low) && notNegative(room);
+  }
+
+  /// 0 <= value < step, where conditions say so: a plane holds what a launch touches of it.
+  bool isInPlane(const Poly &value, const std::string &step, std::vector<Poly> known) {
+    const auto digits = delinearize(model, value);
+    if (!digits || !conditions)
+      return false;
     for (char axis : {'x', 'y', 'z'}) {
       auto of = [&](const char *base) { return Poly::atom(std::string(base) + "." + axis); };
       known.push_back(of("gridDim") - Poly(1) - of("blockIdx"));
       known.push_back(of("blockDim") - Poly(1) - of("threadIdx"));
       known.push_back(of("gridDim") * of("blockDim") - Poly(1) - of("globalIdx"));
     }
-    Poly size(1);
-    for (const std::string &atom : extent)
-      size = size * Poly::atom(atom);
-    auto low = lowerBound(model, value, known), room = lowerBound(model, size - Poly(1) - value, known);
-    auto notNegative = [](const std::optional<Poly> &p) { return p && p->constant() && *p->constant() >= 0; };
-    if (!notNegative(low) || notNegative(room))
-      return notNegative(low);
-    const auto text = conditions && room && !room->constant() ? originalPlanText(model, *room) : std::nullopt;
-    if (text)
-      conditions->require(*text + " >= 0", "what lies apart does not overlap");
-    return text.has_value();
+    Poly most;
+    for (const Dimension &digit : *digits) {
+      Poly stride(1);
+      for (const std::string &atom : digit.stride)
+        stride = stride * Poly::atom(atom);
+      const auto low = lowerBound(model, digit.value, known), high = upperBound(model, digit.value, known);
+      const auto text = originalPlanText(model, stride);
+      if (!low || !low->constant() || *low->constant() < 0 || !high || !text)
+        return false;
+      if (!digit.stride.empty())
+        conditions->require(*text + " >= 0", "index arithmetic assumes it");
+      most = most + stride * *high;
+    }
+    const auto room = originalPlanText(model, Poly::atom(step) - Poly(1) - most);
+    if (room)
+      conditions->require(*room + " >= 0", "what lies apart does not overlap");
+    return room.has_value();
+  }
+
+  /// Of indices in planes: which plane, and where in it. Nothing: they are none.
+  std::optional<bool> addEqualInPlanes(const Poly &x, const Poly &y) {
+    if (!planes)
+      return std::nullopt;
+    for (const std::string &step : *planes) {
+      const auto px = x.coefficient(step), py = y.coefficient(step);
+      if (!px || !py || px->terms.empty() || py->terms.empty())
+        continue;
+      const Poly rx = x - *px * Poly::atom(step), ry = y - *py * Poly::atom(step);
+      if (rx.mentions(step) || ry.mentions(step) || !isInPlane(rx, step, model.facts(a)) ||
+          !isInPlane(ry, step, model.facts(b)))
+        return false;
+      addFact(*px - primed(*py));
+      addFact(primed(*py) - *px);
+      return addEqual(rx, ry);
+    }
+    return std::nullopt;
   }
 
   /// What `first` is for the one and `second` for the other is the same where they meet.
@@ -201,9 +244,9 @@ private:
 } // namespace
 
 bool optiml::meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a,
-                                const std::string &loopA, const Access &b, const std::string &loopB,
-                                KernelState *state) {
-  return Meeting(model, strides, a, b).onlyWhere(loopA, loopB, state);
+                                const std::string &loopA, const Access &b, const std::string &loopB, KernelState *state,
+                                const Planes *planes) {
+  return Meeting(model, strides, a, b).onlyWhere(loopA, loopB, state, planes);
 }
 
 static bool isParameterArray(const KernelModel &model, const Access &access) {
@@ -240,7 +283,7 @@ bool optiml::comeInAnyOrder(const Access &a, const Access &b) {
 
 llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
                                       const StrideLoops &strides, const std::vector<BroughtPart> &brought,
-                                      ArrayPairs &disjoint, bool &flows, bool ofPlanes) {
+                                      ArrayPairs &disjoint, bool &flows, const Planes *planes) {
   const std::vector<Access> ofRecords = model.accessesOfWholeRecords();
   std::vector<const Access *> accesses;
   for (const Access &access : ofRecords)
@@ -277,7 +320,7 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
         return notApplicable("threads share elements of '{0}' (lines {1} and {2})", a.array, a.stmt->line,
                              b.stmt->line);
     }
-    if (comeInAnyOrder(a, b) || Meeting(model, strides, a, b).onlyInOneThread(state, ofPlanes))
+    if (comeInAnyOrder(a, b) || Meeting(model, strides, a, b).onlyInOneThread(state, planes))
       return llvm::Error::success();
     return notApplicable("one thread may need what another did to '{0}' (lines {1} and {2})", a.array, a.stmt->line,
                          b.stmt->line);

@@ -51,9 +51,18 @@ public:
 private:
   bool isKnown = false; ///< the shape of the first launch's blocks
 
+  Planes stepsOfPointers() const {
+    Planes steps;
+    for (const RowBlocks::Launch &launch : made.blocks.launches)
+      for (const RowBlocks::Argument &argument : launch.arguments)
+        if (argument.kind == Kind::Counts)
+          steps.insert(argument.other);
+    return steps;
+  }
+
   /// All launches stand in one loop, of which no turn needs what another one has done: each can have threads of its
   /// own.
-  bool areApart(const KernelModel &model, KernelState &state) const {
+  bool areApart(const KernelModel &model, const Planes &planes, KernelState &state) const {
     const auto isCertain = [](const SequenceLaunch &launch) { return launch.loop && launch.always; };
     const bool usesAxis = anyExpr(
         *kernel()->body, [](const ExprRef &e) { return isBuiltin(e, "blockIdx.z") || isBuiltin(e, "gridDim.z"); });
@@ -65,7 +74,7 @@ private:
     for (const Access &a : accesses)
       for (const Access &b : accesses)
         if (a.space == Space::Global && a.array == b.array && (a.write || b.write) && !comeInAnyOrder(a, b) &&
-            !meetInOneIteration(model, {}, a, turns[0], b, turns[0], &needed))
+            !meetInOneIteration(model, {}, a, turns[0], b, turns[0], &needed, &planes))
           return false;
     state = std::move(needed);
     return true;
@@ -96,14 +105,14 @@ private:
         turnsOf[launch] = {{}, /*tookTurns=*/true, {turns[*launches[launch].loop]}};
       ArrayPairs disjoint;
       bool flows = false;
-      if (llvm::Error e = requireSameThread(result.state, model, made.launchOf, {}, turnsOf, disjoint, flows,
-                                            /*ofPlanes=*/true))
+      const Planes planes = stepsOfPointers();
+      if (llvm::Error e = requireSameThread(result.state, model, made.launchOf, {}, turnsOf, disjoint, flows, &planes))
         return std::move(e);
       if (strictFloat && llvm::any_of(model.accesses(), [](const Access &access) {
             return access.write && access.place->type.isFloat();
           }))
         return notApplicable("the compiler may round what is computed in other ways (--optiml-fp=strict)");
-      made.blocks.turnsInGrid = areApart(model, result.state);
+      made.blocks.turnsInGrid = areApart(model, planes, result.state);
     }
     if (made.blocks.turnsInGrid)
       spreadTurns();

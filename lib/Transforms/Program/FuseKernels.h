@@ -10,6 +10,8 @@ namespace optiml {
 
 /// Which part of a fused kernel each of its statements comes from.
 using PartOf = std::map<const Stmt *, unsigned>;
+/// Parameters by which a pointer goes on from turn to turn: how far apart planes lie.
+using Planes = std::set<std::string>;
 /// Names of two arrays, in alphabetical order.
 using ArrayPairs = std::set<std::pair<std::string, std::string>>;
 
@@ -54,11 +56,11 @@ llvm::Expected<BroughtPart> bringToRows(Kernel &part, const RowSpace &space, std
 /// Whether what one part writes meets what another one accesses in the same thread only. Records conditions in `state`,
 /// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. `brought`: by part, how it
 /// became one thread a row (empty: none did); such a part's own threads must not have shared elements either. `flows`:
-/// a part reads floating-point numbers that an earlier one has written. `ofPlanes`: that planes hold what lies in them
-/// may become a condition.
+/// a part reads floating-point numbers that an earlier one has written. `planes`: that these hold what lies in them may
+/// become a condition.
 llvm::Error requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
                               const StrideLoops &strides, const std::vector<BroughtPart> &brought, ArrayPairs &disjoint,
-                              bool &flows, bool ofPlanes = false);
+                              bool &flows, const Planes *planes = nullptr);
 
 /// Refuses where a variable of the file (not an array) that one part reads may be what another writes through a
 /// pointer.
@@ -71,7 +73,8 @@ bool comeInAnyOrder(const Access &a, const Access &b);
 /// Where two accesses of one thread meet, the loops with these variables are in the same iteration. `state`: takes what
 /// has to hold for that; null: nothing may have to.
 bool meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,
-                        const Access &b, const std::string &loopB, KernelState *state = nullptr);
+                        const Access &b, const std::string &loopB, KernelState *state = nullptr,
+                        const Planes *planes = nullptr);
 
 /// Whether two arrays are known not to overlap.
 using AreApart = llvm::function_ref<bool(const std::string &, const std::string &)>;

@@ -179,6 +179,10 @@ private:
       alike &= !all || llvm::equal(llvm::make_first_range(*all), llvm::make_first_range(own));
       all = own;
     });
+    const bool ofMembers = all && !all->count("");
+    for (const Access &access : model.accesses()) // whoever takes the whole would miss what registers hold
+      if (ofMembers && access.array == array && insideOf(access, &stmt))
+        alike &= access.place->kind == ExprKind::Member && equal(access.place->args[0], access.node);
     return alike ? all : std::nullopt;
   }
 

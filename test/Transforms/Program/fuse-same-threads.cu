@@ -146,6 +146,21 @@ __global__ void plane(float *out, const float *in, float k, int n) {
 // CHECK: out_step - (long long)n >= 0)) // what lies apart does not overlap
 // PATHS-DAG: OptiML: plane_fused{{[0-9]*}}: 1 optimized, 0 original launches
 
+// Planes of two axes, of which the neighbours are read.
+__global__ void blur(const float *in, float *out, int w, int h) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x >= w || y >= h)
+    return;
+  float s = 0;
+  for (int dx = -1; dx <= 1; dx++)
+    s += in[y * w + min(max(x + dx, 0), w - 1)];
+  out[y * w + x] = s / 3;
+}
+// CHECK: launches of blur that follow one another, by the same threads
+// CHECK: int turn = blockIdx.z;
+// CHECK: out_step - (long long)h * (long long)w >= 0)) // what lies apart does not overlap
+// PATHS-DAG: OptiML: blur_fused{{[0-9]*}}: 1 optimized, 0 original launches
+
 // Blocks that work together.
 __global__ void sums(const float *image, float *out, int n) {
   __shared__ float part[64];
@@ -249,6 +264,11 @@ int main() {
     plane<<<1, 128>>>(out, in, scale, 100);
   }
   show("planes", planes, 500);
+
+  float *sharp = filled<float>(50 * 30 * 4, 5), *blurred = filled<float>(50 * 30 * 4, 0);
+  for (int f = 0; f < 4; f++)
+    blur<<<dim3(4, 4), dim3(16, 8)>>>(sharp + f * 50 * 30, blurred + f * 50 * 30, 50, 30);
+  show("blurred", blurred, 50 * 30 * 4);
 
   float *images = filled<float>(7000, 3), *total = filled<float>(3, 0);
   for (int k = 0; k < 7; ++k)
