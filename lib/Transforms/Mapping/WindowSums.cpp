@@ -113,6 +113,10 @@ ExprRef WindowSums::absolute(const ExprRef &e) const {
   ExprRef result = mapOperands(e, [&](const ExprRef &operand) {
     ExprRef made = absolute(operand);
     good &= made != nullptr;
+    // The counter becomes wider; which function is called stays the same.
+    const bool isNarrow = e->kind == ExprKind::Call && operand->type.isInt() && operand->type.bytes < 8;
+    if (made && isNarrow && mentions(made, counted.var))
+      return castTo(operand->type.unqualified(), made);
     return made ? made : operand;
   });
   return good ? result : nullptr;
