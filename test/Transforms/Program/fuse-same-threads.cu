@@ -229,7 +229,7 @@ int main() {
   std::vector<Pose> poses(frames);
   for (int f = 0; f < frames; f++)
     for (int k = 0; k < 12; k++)
-      (k < 9 ? poses[f].r[k] : poses[f].t[k - 9]) = (f + k) * 0.7f;
+      (k < 9 ? poses[f].r[k] : poses[f].t[k - 9]) = (f + k) * 0.7f + (k < 9 ? 0 : 0.05f); // no index is on the edge
   float *volume = filled<float>(2 * n * n * n, 0), *depth = filled<float>(64 * frames, 4);
   for (size_t f = 0; f < poses.size(); ++f) {
     const auto &pose = poses[f];
