@@ -200,9 +200,8 @@ llvm::Expected<FusionCandidate> FusionFinder::fuseInBlocks(const LaunchRun &run,
   auto fused = rows ? optiml::fuseInBlocks(*rows, name, strictFloat) : llvm::Expected<FusedLaunches>(rows.takeError());
   // Threads that do what they did are more than blocks with a row each, and need no test whether rows overlap. What
   // stands beside the loop stays apart: it would keep these threads from being spread in other ways.
-  auto inLoop = [&](size_t at) { return llvm::any_of(run.loops, [&](const auto &loop) { return loop.holds(at); }); };
   const bool areTurns = llvm::all_of(llvm::seq(first, first + count), [&](size_t at) {
-    return inLoop(at) && alike(site(run.sites[first]), site(run.sites[at]));
+    return run.inLoop(at) && alike(site(run.sites[first]), site(run.sites[at]));
   });
   if (areTurns && (!fused || !fused->kernel.blocks->rowOfThread || !fused->kernel.blocks->checkText.empty())) {
     auto launches = launchSequence(run, first, count, host, candidate->parts, /*anyArgument=*/true);
@@ -242,13 +241,10 @@ static bool gainsByThreads(const KernelState &state) {
 bool FusionFinder::lookForBlocks(const LaunchRun &run, size_t &first, size_t &count) {
   if (run.loops.empty())
     return false;
-  auto inLoop = [&](size_t at) {
-    return llvm::any_of(run.loops, [&](const LaunchRun::Loop &l) { return l.holds(at); });
-  };
   std::vector<bool> wanted; // by site
   for (size_t at = 0; at < run.sites.size(); ++at) {
     auto state = stateOf(site(run.sites[at]));
-    wanted.push_back(state && (inLoop(at) || !gainsByThreads(**state)));
+    wanted.push_back(state && (run.inLoop(at) || !gainsByThreads(**state)));
     if (!state)
       llvm::consumeError(state.takeError());
   }

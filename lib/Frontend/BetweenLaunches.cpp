@@ -210,11 +210,13 @@ std::optional<unsigned> optiml::endOfLoop(const Stmt &loop, const SourceManager 
   return sm.getFileOffset(end);
 }
 
-bool BetweenLaunches::refuse(const Stmt *s, const std::string &why) {
+bool BetweenLaunches::refuse(SourceLocation at, const std::string &why) {
   if (refused.empty())
-    refused = llvm::formatv("line {0}: {1}", sm.getPresumedLoc(sm.getExpansionLoc(s->getBeginLoc())).getLine(), why);
+    refused = llvm::formatv("line {0}: {1}", sm.getPresumedLoc(sm.getExpansionLoc(at)).getLine(), why);
   return false;
 }
+
+bool BetweenLaunches::refuse(const Stmt *s, const std::string &why) { return refuse(s->getBeginLoc(), why); }
 
 bool BetweenLaunches::all(const Stmt *parent) {
   return llvm::all_of(parent->children(), [&](const Stmt *s) { return !s || stmt(s); });
@@ -250,15 +252,10 @@ bool BetweenLaunches::stmt(const Stmt *s) {
 }
 
 bool BetweenLaunches::declaration(const VarDecl *v, bool init) {
-  auto refuse = [&](const std::string &why) {
-    if (refused.empty())
-      refused = llvm::formatv("line {0}: {1}", sm.getPresumedLoc(sm.getExpansionLoc(v->getLocation())).getLine(), why);
-    return false;
-  };
   if (!v->hasLocalStorage() || (v->getType()->isReferenceType() && !reads()))
-    return refuse("a declaration that is no local variable");
+    return refuse(v->getLocation(), "a declaration that is no local variable");
   if (!v->getType().getNonReferenceType().isTriviallyCopyableType(v->getASTContext()))
-    return refuse("'" + v->getNameAsString() + "' is an object with a destructor");
+    return refuse(v->getLocation(), "'" + v->getNameAsString() + "' is an object with a destructor");
   return !init || !v->getInit() || expr(v->getInit());
 }
 

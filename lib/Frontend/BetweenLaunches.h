@@ -54,6 +54,7 @@ private:
   bool mayRead = false, waited = false;
   bool reads() const { return mayRead && !waited && !waiting; }
 
+  bool refuse(clang::SourceLocation at, const std::string &why);
   bool refuse(const clang::Stmt *s, const std::string &why);
   bool all(const clang::Stmt *parent);
   bool loop(const clang::Stmt *s);

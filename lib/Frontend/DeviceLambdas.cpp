@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "DeviceLambdas.h"
+#include "TextEdits.h"
 #include "optiml/Frontend/LineMarks.h"
 #include "optiml/Frontend/TemplateArguments.h"
 #include "clang/AST/ASTContext.h"
@@ -163,18 +164,7 @@ public:
     if (closures.empty())
       return std::nullopt;
     TraverseAST(ast);
-    if (edits.empty())
-      return std::nullopt;
-    std::string result;
-    size_t at = 0;
-    for (const auto &[begin, edit] : edits) {
-      if (begin < at) // the mark of a line that another lambda begins in
-        continue;
-      result += text.slice(at, begin);
-      result += edit.text;
-      at = edit.end;
-    }
-    return result + text.substr(at).str();
+    return optiml::edited(text, edits); // without the mark of a line that another lambda begins in
   }
 
   bool VisitLambdaExpr(LambdaExpr *lambda) {
@@ -184,11 +174,6 @@ public:
   }
 
 private:
-  struct Edit {
-    size_t end = 0;
-    std::string text;
-  };
-
   /// An offset of the main file; nothing in macros and other files.
   std::optional<size_t> offsetOf(SourceLocation place) const {
     return place.isFileID() && sm.isInMainFile(place) ? std::optional<size_t>(sm.getFileOffset(place)) : std::nullopt;
@@ -305,13 +290,13 @@ private:
       type = base + "_" + std::to_string(i);
     std::string definition = "// OptiML: the lambda of line " + std::to_string(line) + ".\n" + place->header +
                              "struct " + type + " {\n" + members + markAt(*begin) + "  " + *function + "\n};\n";
-    Edit &before = edits[place->offset];
+    optiml::TextEdit &before = edits[place->offset];
     before.end = place->offset;
     before.text += definition + markAt(place->offset);
     edits[*begin] = {*end + 1, type + place->arguments + "{" + values + "}"};
     // Behind the line in which the lambda ends, lines have their own numbers again.
     if (const size_t next = text.find('\n', *end); text.slice(*begin, *end).contains('\n') && next != StringRef::npos)
-      edits.try_emplace(next + 1, Edit{next + 1, markAt(next + 1)});
+      edits.try_emplace(next + 1, optiml::TextEdit{next + 1, markAt(next + 1)});
   }
 
   std::string markAt(size_t offset) const { return optiml::lineMarkAt(text, text.rfind('\n', offset) + 1, name); }
@@ -322,7 +307,7 @@ private:
   const StringRef text;
   Closures closures;
   std::set<std::string> names;
-  std::map<size_t, Edit> edits; ///< by their begin
+  optiml::TextEdits edits;
 };
 
 } // namespace

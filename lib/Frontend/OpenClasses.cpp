@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "OpenClasses.h"
+#include "TextEdits.h"
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/DeclCXX.h"
 #include "clang/Basic/SourceManager.h"
 #include "clang/Lex/Lexer.h"
-#include <map>
 #include <set>
 
 using namespace clang;
@@ -25,25 +25,14 @@ public:
         add(parameter->getType());
   }
 
-  std::optional<std::string> run() const {
-    if (edits.empty())
-      return std::nullopt;
-    std::string result;
-    size_t at = 0;
-    for (const auto &[begin, edit] : edits) {
-      result += text.slice(at, begin);
-      result += edit.second;
-      at = edit.first;
-    }
-    return result + text.substr(at).str();
-  }
+  std::optional<std::string> run() const { return optiml::edited(text, edits); }
 
 private:
   const SourceManager &sm;
   const LangOptions &language;
   const llvm::StringRef text;
   std::set<const CXXRecordDecl *> seen;
-  std::map<size_t, std::pair<size_t, std::string>> edits; ///< by where they begin: their ends, and the new text
+  optiml::TextEdits edits;
 
   /// A class, and those of its members.
   void add(QualType type) {

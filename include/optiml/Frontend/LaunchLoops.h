@@ -9,6 +9,7 @@
 #define OPTIML_FRONTEND_LAUNCHLOOPS_H
 
 #include "optiml/Frontend/Program.h"
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -50,6 +51,9 @@ struct LaunchRun {
     std::map<std::string, Change> changed; ///< the function's own variables
   };
   std::vector<Loop> loops;
+  bool inLoop(size_t site) const {
+    return std::any_of(loops.begin(), loops.end(), [&](const Loop &loop) { return loop.holds(site); });
+  }
   /// The function's own variables that the arguments of each site mention.
   std::vector<std::vector<std::set<std::string>>> mentioned;
   /// Pointers that begin as copies of others: T *next = first;

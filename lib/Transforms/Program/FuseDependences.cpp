@@ -27,13 +27,13 @@ bool isLaunchConstant(const KernelModel &model, const std::string &atom) {
 /// Two accesses to one array, the second's thread and loops told apart from the first's.
 class Meeting {
 public:
-  Meeting(const KernelModel &model, const StrideLoops &strides, const Access &a, const Access &b)
-      : model(model), strides(strides), a(a), b(b) {}
+  /// `conditions`: takes what has to hold for the answers; null: nothing may have to.
+  Meeting(const KernelModel &model, const StrideLoops &strides, const Access &a, const Access &b,
+          KernelState *conditions, const Planes *planes)
+      : model(model), strides(strides), a(a), b(b), conditions(conditions), planes(planes) {}
 
-  /// They meet in one thread only, where `state`'s conditions hold.
-  bool onlyInOneThread(KernelState &state, const Planes *planesIn) {
-    conditions = &state;
-    planes = planesIn;
+  /// They meet in one thread only, where the conditions hold.
+  bool onlyInOneThread() {
     if (!addMeeting())
       return false;
     for (const char *axis : {"x", "y", "z"}) {
@@ -54,17 +54,15 @@ public:
           continue;
         if (uses(named(level))) // then the launch is hardly one thread thick there
           return false;
-        state.require((level == std::string("block") ? "grid." : "block.") + std::string(axis) + " == 1",
-                      "threads that differ along this axis alone share elements");
+        conditions->require((level == std::string("block") ? "grid." : "block.") + std::string(axis) + " == 1",
+                            "threads that differ along this axis alone share elements");
       }
     }
     return true;
   }
 
   /// Where they meet in one thread, the one's variable is the other's.
-  bool onlyWhere(const std::string &first, const std::string &second, KernelState *state, const Planes *planesIn) {
-    conditions = state;
-    planes = planesIn;
+  bool onlyWhere(const std::string &first, const std::string &second) {
     if (!addMeeting())
       return false;
     for (const char *base : {"globalIdx.", "blockIdx.", "threadIdx."})
@@ -80,9 +78,9 @@ private:
   const KernelModel &model;
   const StrideLoops &strides;
   const Access &a, &b;
-  std::vector<Poly> facts;           ///< of both, and that the indices are equal
-  KernelState *conditions = nullptr; ///< takes what has to hold for that
-  const Planes *planes = nullptr;    ///< which may be asked to hold what lies in them; null: none
+  KernelState *const conditions;
+  const Planes *const planes; ///< which may be asked to hold what lies in them; null: none
+  std::vector<Poly> facts;    ///< of both, and that the indices are equal
 
   static std::string other(const std::string &atom) { return atom + "'"; }
   Poly primed(Poly p) const {
@@ -246,7 +244,7 @@ private:
 bool optiml::meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a,
                                 const std::string &loopA, const Access &b, const std::string &loopB, KernelState *state,
                                 const Planes *planes) {
-  return Meeting(model, strides, a, b).onlyWhere(loopA, loopB, state, planes);
+  return Meeting(model, strides, a, b, state, planes).onlyWhere(loopA, loopB);
 }
 
 static bool isParameterArray(const KernelModel &model, const Access &access) {
@@ -320,7 +318,7 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
         return notApplicable("threads share elements of '{0}' (lines {1} and {2})", a.array, a.stmt->line,
                              b.stmt->line);
     }
-    if (comeInAnyOrder(a, b) || Meeting(model, strides, a, b).onlyInOneThread(state, planes))
+    if (comeInAnyOrder(a, b) || Meeting(model, strides, a, b, &state, planes).onlyInOneThread())
       return llvm::Error::success();
     return notApplicable("one thread may need what another did to '{0}' (lines {1} and {2})", a.array, a.stmt->line,
                          b.stmt->line);

@@ -49,19 +49,23 @@ private:
 
   bool isValue(const Stmt &s) const { return values.count(&s) != 0; }
 
-  /// The same in each turn, whatever memory holds. `but`: a name that has its value from elsewhere.
+  /// The same whenever it is worked out, whatever memory holds.
+  bool isOfNamesAlone(const ExprRef &e) const {
+    return model.stable(e) && !anyNode(e, [](const ExprRef &part) { return isLoad(part) || !part->pure; });
+  }
+
+  /// The same in each turn. `but`: a name that has its value from elsewhere.
   bool isFixed(const ExprRef &e, const std::string &but = "") const {
     std::set<std::string> own = namesDeclaredIn(*turns);
     own.erase(but);
-    return model.stable(e) && !anyNode(e, [](const ExprRef &part) { return isLoad(part) || !part->pure; }) &&
+    return isOfNamesAlone(e) &&
            llvm::none_of(namesIn(e), [&](const std::string &name) { return own.count(name) != 0; });
   }
 
   /// Declares what may as well be found out further inside.
   bool staysInTurn(const Stmt &s) const {
     return s.kind == StmtKind::Decl && s.expr && s.dims.empty() && !s.isShared &&
-           model.singleAssignment(s.text) == &s && model.stable(s.expr) &&
-           !anyNode(s.expr, [](const ExprRef &e) { return isLoad(e) || !e->pure; });
+           model.singleAssignment(s.text) == &s && isOfNamesAlone(s.expr);
   }
 
   /// Declarations of what is the same in each turn stand before the loop.
@@ -71,9 +75,7 @@ private:
       const StmtRef s = body[i];
       if (s->kind != StmtKind::Decl)
         return;
-      const bool moves = !isValue(*s) && s->expr && s->dims.empty() && !s->isShared &&
-                         model.singleAssignment(s->text) == s.get() && isFixed(s->expr);
-      if (!moves) {
+      if (isValue(*s) || !staysInTurn(*s) || !isFixed(s->expr)) {
         ++i;
         continue;
       }

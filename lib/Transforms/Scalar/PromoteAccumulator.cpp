@@ -115,22 +115,20 @@ public:
       loads.push_back(declStmt(part.acc->text, part.acc->type, onDemand ? nullptr : part.place));
       stores.push_back(exprStmt(assign("=", part.place, part.acc)));
     }
-    const StmtRef loopRef = list[place->index];
     auto trips = loop->tripCount();
     if (onDemand) {
       const ExprRef loaded = var(freshName(*kernel, "loaded"), Type::makeBool());
       loadOnDemand(*stmt->body[0], parts, loaded);
       loads.push_back(declStmt(loaded->text, loaded->type, intLit(0, Type::makeBool())));
       stores = {ifStmt(loaded, block(std::move(stores)))};
-    } else if (!(trips && *trips > 0) && !writtenBefore) {
-      loads.push_back(loopRef);
-      loads.insert(loads.end(), stores.begin(), stores.end());
-      list[place->index] = ifStmt(lessThan(loop->lower, loop->upper), block(std::move(loads)));
-      result.tree = kernel;
-      return result;
     }
-    list.insert(list.begin() + long(place->index) + 1, stores.begin(), stores.end());
-    list.insert(list.begin() + long(place->index), loads.begin(), loads.end());
+    std::vector<StmtRef> made = std::move(loads);
+    made.push_back(list[place->index]);
+    llvm::append_range(made, stores);
+    if (!onDemand && !(trips && *trips > 0) && !writtenBefore)
+      made = {ifStmt(lessThan(loop->lower, loop->upper), block(std::move(made)))};
+    const auto at = list.erase(list.begin() + long(place->index));
+    list.insert(at, made.begin(), made.end());
     result.tree = kernel;
     return result;
   }
