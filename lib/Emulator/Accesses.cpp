@@ -2,7 +2,8 @@
 //
 // ModeBounds puts a short check before each access to memory that is not the thread's own stack: the runtime keeps, per
 // worker and site, the range that the last checked address lay in (SiteCache), and is called only outside it.
-// ModeVerify calls the runtime for every access.
+// ModeVerify calls the runtime for every access but loads from memory that the launch does not write: there the range
+// in the site cache says that a load is good.
 //
 //===----------------------------------------------------------------------===//
 #include "Accesses.h"
@@ -149,14 +150,9 @@ Function *slowCheck(DeviceModule &dm) {
   return f;
 }
 
-void checkInline(DeviceModule &dm, const MemoryAccess &access, DominatorTree &tree,
-                 DenseMap<const Value *, unsigned> &groups) {
+/// Leads past the range that is known to be good at the site; to there, where the runtime is to be called.
+Instruction *branchUnlessKnown(DeviceModule &dm, const MemoryAccess &access, unsigned site, DomTreeUpdater *updater) {
   IRBuilder<> b(access.inst);
-  Function &f = *access.inst->getFunction();
-  unsigned site = dm.addSite(access.inst, access.size, access.kind, access.alignment);
-  auto [group, fresh] = groups.try_emplace(getUnderlyingObject(access.pointer), unsigned(dm.sites.size()));
-  if (fresh)
-    dm.sites.push_back(Site()); // only its slot counts
   Type *i64 = b.getInt64Ty();
   Value *slot = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), dm.load(b, Field::SiteCache), site * sizeof(SiteCache));
   Value *lo = b.CreateAlignedLoad(i64, slot, Align(8));
@@ -165,9 +161,19 @@ void checkInline(DeviceModule &dm, const MemoryAccess &access, DominatorTree &tr
   Value *bad = b.CreateICmpUGT(b.CreateSub(address, lo), span);
   if (access.alignment > 1)
     bad = b.CreateOr(bad, b.CreateICmpNE(b.CreateAnd(address, access.alignment - 1), b.getInt64(0)));
+  return SplitBlockAndInsertIfThen(bad, access.inst->getIterator(), false,
+                                   MDBuilder(b.getContext()).createUnlikelyBranchWeights(), updater);
+}
+
+void checkInline(DeviceModule &dm, const MemoryAccess &access, DominatorTree &tree,
+                 DenseMap<const Value *, unsigned> &groups) {
+  Function &f = *access.inst->getFunction();
+  unsigned site = dm.addSite(access.inst, access.size, access.kind, access.alignment);
+  auto [group, fresh] = groups.try_emplace(getUnderlyingObject(access.pointer), unsigned(dm.sites.size()));
+  if (fresh)
+    dm.sites.push_back(Site()); // only its slot counts
   DomTreeUpdater updater(tree, DomTreeUpdater::UpdateStrategy::Eager);
-  Instruction *then = SplitBlockAndInsertIfThen(bad, access.inst->getIterator(), false,
-                                                MDBuilder(b.getContext()).createUnlikelyBranchWeights(), &updater);
+  Instruction *then = branchUnlessKnown(dm, access, site, &updater);
   IRBuilder<> slow(then);
   slow.SetCurrentDebugLocation(access.inst->getDebugLoc());
   Function *check = slowCheck(dm);
@@ -260,6 +266,11 @@ void optiml::emu::instrumentAccesses(DeviceModule &dm) {
         continue;
       }
       if (verify) {
+        if (access.kind == AccessLoad || access.kind == AccessReadOnlyLoad) {
+          const unsigned site = dm.addSite(access.inst, access.size, access.kind, access.alignment);
+          b.SetInsertPoint(branchUnlessKnown(dm, access, site, nullptr));
+          b.SetCurrentDebugLocation(access.inst->getDebugLoc());
+        }
         dm.call(b, "optiml_access", {access.pointer, dm.site(b, access.size, access.kind, access.alignment)});
         continue;
       }

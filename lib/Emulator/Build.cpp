@@ -10,8 +10,9 @@
 #include "optiml/Frontend/CodeGen.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
-#include "optiml/Support/TempDir.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -94,6 +95,8 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
   }
   if (mode & (ModeBounds | ModeVerify | ModeShadow))
     dropUnrollHints(module);
+  if (mode & ModeVerify)
+    findWrites(dm);
   if (mode & (ModeBounds | ModeVerify))
     instrumentAccesses(dm);
   emitTables(dm, registerAtStart);
@@ -180,11 +183,71 @@ llvm::Error optiml::emu::buildReplayModules(const std::string &path, const std::
   return llvm::Error::success();
 }
 
-llvm::Error optiml::emu::buildProgram(const CompileOptions &options, const std::map<std::string, std::string> &texts,
-                                      const Toolchain &toolchain, uint32_t mode, const std::string &outExecutable) {
-  llvm::Expected<TempDir> scratch = TempDir::create("optiml-program");
-  if (!scratch)
-    return scratch.takeError();
+std::optional<std::string> ProgramBuilder::textOf(const std::string &path) const {
+  auto found = texts.find(path);
+  return found == texts.end() ? std::nullopt : std::optional(found->second);
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>> ProgramBuilder::deviceCode(const std::string &path,
+                                                                         llvm::LLVMContext &context) {
+  std::string &bitcode = device[path];
+  if (!bitcode.empty())
+    return llvm::parseBitcodeFile(llvm::MemoryBufferRef(bitcode, path), context);
+  auto module = emitDeviceModule(path, textOf(path), options, toolchain, context);
+  if (module) {
+    llvm::raw_string_ostream stream(bitcode);
+    llvm::WriteBitcodeToFile(**module, stream);
+  }
+  return module;
+}
+
+llvm::Expected<std::string> ProgramBuilder::hostObject(const std::string &path, uint32_t mode,
+                                                       llvm::LLVMContext &context) {
+  std::string &object = hosts[{path, mode & ModeCoverage ? mode & (ModeCoverage | ModeConditions) : 0}];
+  if (!object.empty())
+    return object;
+  const std::string wanted = scratch->file("host" + std::to_string(number++) + ".o");
+  if (mode & ModeCoverage) {
+    auto module = emitHostModule(path, textOf(path), options, toolchain, mode & ModeConditions, context);
+    if (!module)
+      return module.takeError();
+    if (llvm::Error error = compileHost(**module, toolchain, wanted))
+      return std::move(error);
+  } else if (llvm::Error error = emitHostObject(path, textOf(path), options, toolchain, wanted)) {
+    return std::move(error);
+  }
+  return object = wanted;
+}
+
+llvm::Expected<std::string> ProgramBuilder::plainObject(const std::string &path) {
+  std::string &object = hosts[{path, 0}];
+  if (!object.empty())
+    return object;
+  const std::string wanted = scratch->file("extra" + std::to_string(number++) + ".o");
+  std::vector<std::string> compile = {
+      toolchain.hostCxx, "-c", "-O2", "-fPIC", "-I" + toolchain.cudaPath + "/include", "-o", wanted};
+  bool isC = llvm::sys::path::extension(path) == ".c";
+  for (const std::string &flag : options.frontendFlags)
+    if (!isC || !llvm::StringRef(flag).starts_with("-std="))
+      compile.push_back(flag);
+  if (isC)
+    compile.insert(compile.end(), {"-x", "c"});
+  compile.push_back(path);
+  llvm::Expected<ProcessResult> result = runProcess(compile);
+  if (!result)
+    return result.takeError();
+  if (!result->ok())
+    return makeError("{0}: {1} failed: {2}", path, toolchain.hostCxx, llvm::StringRef(result->err).take_front(2000));
+  return object = wanted;
+}
+
+llvm::Error ProgramBuilder::build(uint32_t mode, const std::string &outExecutable) {
+  if (!scratch) {
+    llvm::Expected<TempDir> dir = TempDir::create("optiml-program");
+    if (!dir)
+      return dir.takeError();
+    scratch = std::move(*dir);
+  }
   std::string runtime = toolchain.libDir + "/liboptiml-cudart.a";
   if (!llvm::sys::fs::exists(runtime))
     return makeError("the emulator's CUDA runtime {0} is missing; build the target optiml-cudart", runtime);
@@ -192,64 +255,37 @@ llvm::Error optiml::emu::buildProgram(const CompileOptions &options, const std::
   std::vector<std::string> link = {toolchain.hostCxx, "-o", outExecutable};
   llvm::LLVMContext context;
   context.setDiagnosticHandler(std::make_unique<Silence>());
+  auto add = [&](llvm::Expected<std::string> object) {
+    if (object)
+      link.push_back(*object);
+    return object.takeError();
+  };
+  auto addDevice = [&](llvm::Module &module) {
+    link.push_back(scratch->file("device" + std::to_string(number++) + ".o"));
+    return compileDevice(module, toolchain, mode, /*registerAtStart=*/true, link.back());
+  };
   std::unique_ptr<llvm::Module> whole; // with relocatable device code, one module for all sources
-  unsigned number = 0;
   for (const std::string &path : options.inputs) {
-    std::optional<std::string> text;
-    if (auto found = texts.find(path); found != texts.end())
-      text = found->second;
-    std::string host = scratch->file("host" + std::to_string(number) + ".o");
-    if (mode & ModeCoverage) {
-      llvm::Expected<std::unique_ptr<llvm::Module>> module =
-          emitHostModule(path, text, options, toolchain, mode & ModeConditions, context);
-      if (!module)
-        return module.takeError();
-      if (llvm::Error error = compileHost(**module, toolchain, host))
-        return error;
-    } else if (llvm::Error error = emitHostObject(path, text, options, toolchain, host)) {
+    if (llvm::Error error = add(hostObject(path, mode, context)))
       return error;
-    }
-    link.push_back(host);
-    llvm::Expected<std::unique_ptr<llvm::Module>> module = emitDeviceModule(path, text, options, toolchain, context);
+    llvm::Expected<std::unique_ptr<llvm::Module>> module = deviceCode(path, context);
     if (!module)
       return module.takeError();
-    if (options.relocatable) {
-      if (!whole)
-        whole = std::move(*module);
-      else if (llvm::Linker::linkModules(*whole, std::move(*module)))
-        return makeError("{0}: its device code cannot be linked with that of the other sources", path);
-    } else {
-      std::string device = scratch->file("device" + std::to_string(number) + ".o");
-      if (llvm::Error error = compileDevice(**module, toolchain, mode, /*registerAtStart=*/true, device))
+    if (!options.relocatable) {
+      if (llvm::Error error = addDevice(**module))
         return error;
-      link.push_back(device);
+    } else if (!whole) {
+      whole = std::move(*module);
+    } else if (llvm::Linker::linkModules(*whole, std::move(*module))) {
+      return makeError("{0}: its device code cannot be linked with that of the other sources", path);
     }
-    ++number;
   }
-  if (whole) {
-    std::string device = scratch->file("device.o");
-    if (llvm::Error error = compileDevice(*whole, toolchain, mode, /*registerAtStart=*/true, device))
+  if (whole)
+    if (llvm::Error error = addDevice(*whole))
       return error;
-    link.push_back(device);
-  }
-  for (const std::string &path : options.hostInputs) {
-    std::string object = scratch->file("extra" + std::to_string(number++) + ".o");
-    std::vector<std::string> compile = {
-        toolchain.hostCxx, "-c", "-O2", "-fPIC", "-I" + toolchain.cudaPath + "/include", "-o", object};
-    bool isC = llvm::sys::path::extension(path) == ".c";
-    for (const std::string &flag : options.frontendFlags)
-      if (!isC || !llvm::StringRef(flag).starts_with("-std="))
-        compile.push_back(flag);
-    if (isC)
-      compile.insert(compile.end(), {"-x", "c"});
-    compile.push_back(path);
-    llvm::Expected<ProcessResult> result = runProcess(compile);
-    if (!result)
-      return result.takeError();
-    if (!result->ok())
-      return makeError("{0}: {1} failed: {2}", path, toolchain.hostCxx, llvm::StringRef(result->err).take_front(2000));
-    link.push_back(object);
-  }
+  for (const std::string &path : options.hostInputs)
+    if (llvm::Error error = add(plainObject(path)))
+      return error;
   link.insert(link.end(), options.linkInputs.begin(), options.linkInputs.end());
   link.push_back(runtime);
   for (const std::string &flag : options.libraries)
@@ -257,4 +293,9 @@ llvm::Error optiml::emu::buildProgram(const CompileOptions &options, const std::
       link.push_back(flag);
   link.insert(link.end(), {"-lpthread", "-ldl", "-lm"});
   return runLinker(link, options.inputs.empty() ? outExecutable : options.inputs.front());
+}
+
+llvm::Error optiml::emu::buildProgram(const CompileOptions &options, const std::map<std::string, std::string> &texts,
+                                      const Toolchain &toolchain, uint32_t mode, const std::string &outExecutable) {
+  return ProgramBuilder(options, texts, toolchain).build(mode, outExecutable);
 }

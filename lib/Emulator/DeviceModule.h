@@ -19,6 +19,7 @@
 #include "llvm/IR/Module.h"
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,13 @@ struct Pointer {
   std::string pointee;
 };
 
+/// Where a kernel may write, but for shared memory and its threads' own.
+struct KernelWrites {
+  std::set<std::pair<unsigned, unsigned>> places; ///< through the pointers there: parameter and offset in it
+  bool variables = false;                         ///< to variables of the module
+  bool elsewhere = false;                         ///< anywhere
+};
+
 struct Kernel {
   std::string symbol;
   llvm::Function *body = nullptr; ///< hidden parameters, then the kernel's own
@@ -64,6 +72,7 @@ struct Kernel {
   bool usesWarpOps = false;
   bool dataDecides = true; ///< dataDecidesCourse
   unsigned granule = 16;
+  KernelWrites writes; ///< ModeVerify
 };
 
 struct Site {
@@ -169,6 +178,8 @@ bool dataDecidesCourse(const llvm::Function &kernel);
 /// Places shared variables; decides what may run as a loop; puts yields into loops that poll memory.
 void layOutShared(DeviceModule &dm);
 void analyzeWaiting(DeviceModule &dm);
+/// ModeVerify: fills Kernel::writes.
+void findWrites(DeviceModule &dm);
 /// ModeBounds and ModeVerify.
 void instrumentAccesses(DeviceModule &dm);
 void instrumentTrace(DeviceModule &dm);

@@ -91,7 +91,7 @@ private:
 
   Constant *describe(Kernel &kernel) {
     const DataLayout &layout = module.getDataLayout();
-    std::vector<Constant *> params, shared, pointers;
+    std::vector<Constant *> params, shared, pointers, written;
     uint64_t end = 0;
     for (Argument &a : drop_begin(kernel.body->args(), DeviceModule::hiddenParams)) {
       Type *type = a.hasByValAttr() ? a.getParamByValType() : a.getType();
@@ -106,15 +106,35 @@ private:
         shared.push_back(record({dm.string(v.name), i32(offset), i32(v.size)}));
     for (const Pointer &p : kernel.pointers)
       pointers.push_back(record({i32(p.parameter), i32(p.offset), dm.string(p.pointee)}));
+    for (auto [parameter, offset] : kernel.writes.places)
+      written.push_back(record({i32(parameter), i32(offset)}));
+    const KernelWrites &writes = kernel.writes;
+    const uint32_t besides = (writes.variables ? WritesVariables : 0) | (writes.elsewhere ? WritesElsewhere : 0);
     Function *thread = threadFunction(kernel);
     Constant *block =
         kernel.mayWait ? static_cast<Constant *>(ConstantPointerNull::get(b.getPtrTy())) : blockFunction(kernel);
     kernel.body->setLinkage(GlobalValue::InternalLinkage);
-    return record({dm.string(kernel.symbol), dm.string(readableName(kernel.symbol)), thread, block,
-                   i32(kernel.staticShared), i32(params.size()), array(params), i32(shared.size()), array(shared),
-                   i32(kernel.granule), i32(kernel.usesWarpOps), i32(kernel.maxThreads), i32(kernel.minBlocks),
-                   i64(dm.kernelHashes[kernel.symbol]), i32(dm.testNaN.count(kernel.symbol)), i32(kernel.dataDecides),
-                   i32(pointers.size()), array(pointers)});
+    return record({dm.string(kernel.symbol),
+                   dm.string(readableName(kernel.symbol)),
+                   thread,
+                   block,
+                   i32(kernel.staticShared),
+                   i32(params.size()),
+                   array(params),
+                   i32(shared.size()),
+                   array(shared),
+                   i32(kernel.granule),
+                   i32(kernel.usesWarpOps),
+                   i32(kernel.maxThreads),
+                   i32(kernel.minBlocks),
+                   i64(dm.kernelHashes[kernel.symbol]),
+                   i32(dm.testNaN.count(kernel.symbol)),
+                   i32(kernel.dataDecides),
+                   i32(pointers.size()),
+                   array(pointers),
+                   i32(written.size()),
+                   i32(besides),
+                   array(written)});
   }
 
   Function *entryFunction(const Twine &name) {

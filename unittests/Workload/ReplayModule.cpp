@@ -101,12 +101,16 @@ void column(ThreadContext *c, void **) {
 const ParamDesc params[] = {{0, 8, 1}, {8, 8, 1}, {16, 4, 0}, {20, 4, 0}};
 const SharedVarDesc tile[] = {{"tile", 0, 4096}};
 const KernelDesc kernels[] = {
-    {"_Z6gatherPKfPfii", "gather", gather, nullptr, 0, 4, params, 0, nullptr, 4, 0, 0, 0},
-    {"racy", "racy", racy, nullptr, 0, 2, params, 0, nullptr, 4, 0, 0, 0},
-    {"crash", "crash", crash, nullptr, 0, 0, params, 0, nullptr, 4, 0, 0, 0},
-    {"forever", "forever", forever, nullptr, 0, 0, params, 0, nullptr, 4, 0, 0, 0},
-    {"_Z4twinPKfPfii", "twin", twin, nullptr, 0, 4, params, 0, nullptr, 4, 0, 0, 0},
-    {"column", "column", column, nullptr, 4096 + 64, 0, params, 1, tile, 4, 0, 0, 0},
+    {"_Z6gatherPKfPfii", "gather", gather, nullptr, 0, 4, params, 0, nullptr, 4, 0, 0, 0, 0, 0, 0, 0, nullptr, 0,
+     WritesElsewhere},
+    {"racy", "racy", racy, nullptr, 0, 2, params, 0, nullptr, 4, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, WritesElsewhere},
+    {"crash", "crash", crash, nullptr, 0, 0, params, 0, nullptr, 4, 0, 0, 0, 0, 0, 0, 0, nullptr, 0, WritesElsewhere},
+    {"forever", "forever", forever, nullptr, 0, 0, params, 0,       nullptr, 4,
+     0,         0,         0,       0,       0, 0, 0,      nullptr, 0,       WritesElsewhere},
+    {"_Z4twinPKfPfii", "twin", twin,           nullptr, 0, 4, params, 0, nullptr, 4, 0, 0, 0, 0, 0, 0, 0,
+     nullptr,          0,      WritesElsewhere},
+    {"column", "column", column, nullptr, 4096 + 64, 0, params, 1,       tile, 4,
+     0,        0,        0,      0,       0,         0, 0,      nullptr, 0,    WritesElsewhere},
 };
 const GlobalVarDesc variables[] = {{"factor", &factor, 4, VariableDevice}};
 

@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 12;
+constexpr uint32_t abiVersion = 13;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -85,6 +85,14 @@ struct PointerDesc {
   const char *pointee; ///< "float", or places in a structure: recordLayout in Signature.h
 };
 
+/// ModeVerify: a pointer in a parameter through which the kernel may write.
+struct WrittenDesc {
+  uint32_t parameter, offset;
+};
+
+/// What else it may write to, but for shared memory and its threads' own: variables of its module, or anything.
+enum KernelWritesBesides : uint32_t { WritesVariables = 1, WritesElsewhere = 2 };
+
 struct SharedVarDesc {
   const char *name;
   uint32_t offset, size; ///< in the block's shared memory; ModeBounds/ModeVerify leave a 64-byte gap after each
@@ -112,6 +120,9 @@ struct KernelDesc {
   uint32_t dataDecides; ///< ModeCoverage: what it touches, or what of it runs, may depend on the content of memory
   uint32_t numPointers;
   const PointerDesc *pointers;
+  uint32_t numWritten;
+  uint32_t writesBesides; ///< KernelWritesBesides
+  const WrittenDesc *written;
 };
 
 enum VariableKind : uint32_t {

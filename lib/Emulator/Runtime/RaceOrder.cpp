@@ -2,6 +2,7 @@
 #include "RaceState.h"
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <sys/mman.h>
 
 using namespace optiml::emu;
@@ -87,10 +88,29 @@ void optiml::emu::takeUp(Fiber &fiber, uint64_t address) {
     merge(fiber.races->acquired, {&it->second, uint32_t(it->second.log.size())});
 }
 
+static void findWritten(const Launch &launch, LaunchRaces &races) {
+  const KernelDesc &kernel = *launch.kernel;
+  races.writesAnything = kernel.writesBesides & WritesElsewhere;
+  for (uint32_t i = 0; i < kernel.numWritten; ++i) {
+    uint64_t address;
+    memcpy(&address, static_cast<const char *>(launch.args[kernel.written[i].parameter]) + kernel.written[i].offset,
+           sizeof(address));
+    if (const Allocation *allocation = Memory::findIn(*launch.memory, address))
+      races.written.push_back(allocation);
+    else
+      races.writesAnything = true; // it begins outside of what it leads to
+  }
+  if (kernel.writesBesides & WritesVariables)
+    for (const Allocation *allocation : *launch.memory)
+      if (!allocation->symbol.empty())
+        races.written.push_back(allocation);
+}
+
 LaunchRaces *optiml::emu::newLaunchRaces(const Launch &launch) {
   auto *races = new LaunchRaces;
   uint32_t g = launch.kernel->granule;
-  races->granule = g && std::has_single_bit(g) && g <= 16 ? g : 1;
+  races->granuleShift = std::has_single_bit(g) && g <= 16 ? std::countr_zero(g) : 0;
+  findWritten(launch, *races);
   return races;
 }
 

@@ -76,7 +76,9 @@ struct BlockRaces {
 };
 
 struct LaunchRaces {
-  uint32_t granule = 4;
+  uint32_t granuleShift = 2;                        ///< log2 of the granule in bytes
+  bool writesAnything = false;                      ///< else it writes only to these, and to shared memory:
+  std::vector<const Allocation *> written;          ///< few
   std::unordered_map<uint64_t, SyncObject> objects; ///< by address
   /// Last fence of each thread of finished and running blocks that fenced at all: [block][thread], 0 none.
   std::unordered_map<uint32_t, std::vector<uint32_t>> fences;

@@ -1,6 +1,7 @@
 //===- Races.cpp - data races and uninitialized shared memory -------------===//
 #include "Races.h"
 #include "RaceState.h"
+#include <algorithm>
 #include <cstring>
 
 using namespace optiml::emu;
@@ -174,6 +175,16 @@ static RaceCell *cellsOf(Block &b, const Region &region, uint64_t &origin, uint3
   return a.races;
 }
 
+/// Whether nothing of the launch writes to it.
+static bool isOnlyRead(const Launch &launch, const Region &region) {
+  if (region.kind == RegionKind::Constant || region.kind == RegionKind::ReadOnly)
+    return true;
+  const std::vector<const Allocation *> &written = launch.races->written;
+  return region.kind == RegionKind::Global && !launch.races->writesAnything &&
+         region.allocation->kind != MemoryKind::Heap &&
+         std::find(written.begin(), written.end(), region.allocation) == written.end();
+}
+
 void optiml::emu::raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site,
                              uint32_t alignment) {
   if (fiber.races->pending)
@@ -181,10 +192,15 @@ void optiml::emu::raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, Acc
   Block &b = *fiber.block;
   Region &region = b.races->regions[site];
   bool good = address - region.lo <= region.bytes && bytes <= region.bytes - (address - region.lo) &&
-              (alignment <= 1 || address % alignment == 0) && !(region.allocation && region.allocation->freed) &&
+              (address & (alignment - 1)) == 0 && !(region.allocation && region.allocation->freed) &&
               region.kind != RegionKind::Constant;
   if (!good)
     region = checkedRegion(fiber, address, bytes, kind, site, alignment);
+  if ((kind == AccessLoad || kind == AccessReadOnlyLoad) && isOnlyRead(*b.launch, region)) {
+    if (region.bytes >= bytes)
+      fiber.context.siteCache[site] = {region.lo, region.bytes - bytes};
+    return;
+  }
   if (region.kind != RegionKind::Global && region.kind != RegionKind::Shared)
     return;
   uint64_t origin;
@@ -204,9 +220,9 @@ void optiml::emu::raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, Acc
   now.strong = strong;
   now.blockScope = kind == AccessAtomicBlock;
   now.site = site;
-  uint32_t g = b.launch->races->granule;
+  const uint32_t shift = b.launch->races->granuleShift;
   Access access{fiber, region, address, bytes, kind, site};
-  for (uint64_t i = (address - origin) / g, last = (address + bytes - 1 - origin) / g; i <= last; ++i)
+  for (uint64_t i = (address - origin) >> shift, last = (address + bytes - 1 - origin) >> shift; i <= last; ++i)
     access.touch(cells[i], now, run);
   if (isAtomic(kind) || kind == AccessVolatileStore)
     publish(fiber, address);

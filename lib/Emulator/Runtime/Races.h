@@ -7,7 +7,8 @@
 //  - anywhere by release and acquire: a fence followed by an atomic or volatile store publishes what its thread had
 //    done, and what its block had done before its last barrier; an atomic or volatile load of the same address takes
 //    that up, for its thread, and for its block after the next barrier.
-// Two stores of equal values are a race too, but of kind "benign-race".
+// Two stores of equal values are a race too, but of kind "benign-race". Memory that a launch does not write has no
+// cells.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_EMULATOR_RUNTIME_RACES_H
@@ -17,7 +18,8 @@
 
 namespace optiml::emu {
 
-/// Checks bounds, alignment, initialization and races of one access; may not return.
+/// Checks bounds, alignment, initialization and races of one access; may not return. A plain load from memory that
+/// nothing of the launch writes is known at its site from then on, and need not come here again.
 void raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site, uint32_t alignment);
 
 LaunchRaces *newLaunchRaces(const Launch &launch);

@@ -27,7 +27,7 @@ bool GpuEvaluator::Impl::profileByNcu(const std::string &cubin, const PlannedLau
   ProcessOptions process;
   process.limits.seconds = 120;
   process.limits.outputBytes = 1 << 20;
-  process.env["LC_ALL"] = "C";
+  process.env = {{"LC_ALL", "C"}, {"TMPDIR", dir.path()}};
   process.cancel = options.common.verify.cancel;
   auto result = runProcess(ncuCommand(ncu), process);
   if (!result) {

@@ -31,6 +31,7 @@ std::string Sanitizer::run(const std::string &tool, llvm::ArrayRef<SanitizerJob>
   ProcessOptions options;
   options.limits.seconds = seconds;
   options.limits.outputBytes = 1 << 20;
+  options.env = {{"TMPDIR", folder}}; // it leaves folders of pipes where it is stopped
   options.cancel = cancel;
   auto result = runProcess(argv, options);
   if (!result) {

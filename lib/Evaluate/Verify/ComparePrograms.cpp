@@ -215,8 +215,7 @@ llvm::Expected<bool> Comparison::judge(const ProgramInput &input, ProgramOutcome
 llvm::Expected<ProgramOutcome> Comparison::runWithoutRaces(const ProgramInput &input, uint64_t seed) {
   if (quickProgram.empty()) {
     quickProgram = runner.file("quick");
-    if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain,
-                                          emu::ModeBounds | emu::ModeCoverage, quickProgram))
+    if (llvm::Error e = changedBuilder.build(emu::ModeBounds | emu::ModeCoverage, quickProgram))
       return std::move(e);
   }
   return runner.run(quickProgram, input, seed);
@@ -417,8 +416,7 @@ llvm::Expected<VerifyReport> Comparison::run() {
   if (llvm::Error error = readFile(path).moveInto(originalText))
     return std::move(error);
   originalText += options.appended;
-  if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain, emu::ModeVerify | emu::ModeCoverage,
-                                        changedProgram)) {
+  if (llvm::Error e = changedBuilder.build(emu::ModeVerify | emu::ModeCoverage, changedProgram)) {
     fail(Verdict::CompileError, llvm::toString(std::move(e)));
     return std::move(report);
   }

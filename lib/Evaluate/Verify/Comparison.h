@@ -3,6 +3,7 @@
 #define OPTIML_LIB_EVALUATE_VERIFY_COMPARISON_H
 
 #include "ProgramRun.h"
+#include "optiml/Emulator/Build.h"
 #include "optiml/Support/Deadline.h"
 
 namespace optiml {
@@ -20,8 +21,8 @@ public:
   Comparison(OriginalBuilds &originals, const Toolchain &toolchain, const std::string &path,
              const std::string &changedText, const CompileOptions &compile, const CompareOptions &options, TempDir dir)
       : originals(originals), toolchain(toolchain), path(path),
-        changedText(physicalLines(changedText + options.appended)), compile(compile), options(options),
-        runner(options, std::move(dir)) {}
+        changedText(physicalLines(changedText + options.appended)), options(options), compile(compile),
+        changedBuilder(compile, {{path, this->changedText}}, toolchain), runner(options, std::move(dir)) {}
   llvm::Expected<VerifyReport> run();
 
 private:
@@ -103,8 +104,9 @@ private:
   const std::string &path;
   std::string changedText; ///< with its own numbers of lines
   std::string originalText;
-  const CompileOptions &compile;
   const CompareOptions &options;
+  const CompileOptions &compile;
+  emu::ProgramBuilder changedBuilder;
   ProgramRunner runner;
   std::string shadowProgram, changedProgram;
   std::string shadowOfChanged; ///< with double-precision twins; empty: not built yet

@@ -348,7 +348,7 @@ llvm::Expected<bool> Comparison::reachTheRest() {
   leaveOutUnchanged();
   std::string probe = runner.file("probe");
   const uint32_t mode = emu::ModePlain | emu::ModeCoverage | emu::ModeConditions;
-  if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain, mode, probe))
+  if (llvm::Error e = changedBuilder.build(mode, probe))
     return std::move(e);
   return tryOtherArguments(probe, coveredByOriginal.functions(), deadline);
 }

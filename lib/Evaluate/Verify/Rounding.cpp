@@ -8,7 +8,7 @@ llvm::Expected<bool> Comparison::differsByRounding(const ProgramInput &input, Pr
   constexpr double slack = 16;
   if (shadowOfChanged.empty()) {
     shadowOfChanged = runner.file("changed-shadow");
-    if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain, emu::ModeShadow, shadowOfChanged))
+    if (llvm::Error e = changedBuilder.build(emu::ModeShadow, shadowOfChanged))
       return std::move(e);
   }
   llvm::Expected<ProgramOutcome> changed = runner.run(shadowOfChanged, typed(input, original), 0);

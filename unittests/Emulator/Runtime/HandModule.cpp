@@ -42,6 +42,7 @@ const void *hand::addKernel(const std::string &name, uint32_t mode, ThreadFn thr
                warpOps,
                0,
                0};
+  k->kernel.writesBesides = WritesElsewhere;
   k->module = {abiVersion, mode,    1,       0,       numSites, 0,       0,
                &k->kernel, nullptr, sites(), nullptr, nullptr,  nullptr, nullptr};
   optiml_register_module(&k->module);
