@@ -52,6 +52,9 @@ private:
   void look(const LaunchRun &run, llvm::ArrayRef<unsigned> sites);
   llvm::Expected<FusionCandidate> begin(llvm::ArrayRef<unsigned> sites) const;
   llvm::Expected<FusionCandidate> fuseInBlocks(const LaunchRun &run, size_t first, size_t count);
+  llvm::Expected<FusedLaunches> threadsOf(llvm::ArrayRef<unsigned> sites, size_t first,
+                                          std::vector<SequenceLaunch> launches, const SameGeometry &same,
+                                          const std::string &name) const;
   bool lookForBlocks(const LaunchRun &run, size_t &first, size_t &count);
 };
 
@@ -173,6 +176,13 @@ llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::A
   const bool sameThreads = llvm::all_of(sites, [&](unsigned index) { return alike(site(sites[0]), site(index)); });
   auto fused = sameThreads ? fuseKernels(parts, name, strictFloat)
                            : llvm::Expected<FusedLaunches>(notApplicable("it has another grid or block"));
+  if (!fused)
+    if (auto elements = fuseOverElements(parts, name, strictFloat)) {
+      llvm::consumeError(fused.takeError());
+      fused = std::move(elements);
+    } else {
+      llvm::consumeError(elements.takeError());
+    }
   if (!fused && overRows) {
     const bool together = llvm::any_of(parts, [](const KernelPart &part) { return threadsWorkTogether(*part.tree); });
     auto rows = together ? fuseBlocksOverRows(sites, candidate, parts, name) : fuseOverRows(parts, name, strictFloat);
@@ -190,6 +200,16 @@ llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::A
   return candidate;
 }
 
+/// Launches of the sites from `first` on, as one whose threads do what theirs did.
+llvm::Expected<FusedLaunches> FusionFinder::threadsOf(llvm::ArrayRef<unsigned> sites, size_t first,
+                                                      std::vector<SequenceLaunch> launches, const SameGeometry &same,
+                                                      const std::string &name) const {
+  for (unsigned i = 0; i < launches.size(); ++i)
+    while (!same(site(sites[first + launches[i].like]), site(sites[first + i])))
+      ++launches[i].like;
+  return fuseInThreads(launches, name, strictFloat);
+}
+
 /// So many launches of the run as one in which a block has a row.
 llvm::Expected<FusionCandidate> FusionFinder::fuseInBlocks(const LaunchRun &run, size_t first, size_t count) {
   auto candidate = begin(llvm::ArrayRef(run.sites).slice(first, count));
@@ -200,13 +220,21 @@ llvm::Expected<FusionCandidate> FusionFinder::fuseInBlocks(const LaunchRun &run,
   auto fused = rows ? optiml::fuseInBlocks(*rows, name, strictFloat) : llvm::Expected<FusedLaunches>(rows.takeError());
   // Threads that do what they did are more than blocks with a row each, and need no test whether rows overlap. What
   // stands beside the loop stays apart: it would keep these threads from being spread in other ways.
-  const bool areTurns = llvm::all_of(llvm::seq(first, first + count), [&](size_t at) {
-    return run.inLoop(at) && alike(site(run.sites[first]), site(run.sites[at]));
-  });
-  if (areTurns && (!fused || !fused->kernel.blocks->rowOfThread || !fused->kernel.blocks->checkText.empty())) {
+  const bool areTurns = llvm::all_of(llvm::seq(first, first + count), [&](size_t at) { return run.inLoop(at); });
+  const bool sameThreads = llvm::all_of(llvm::seq(first, first + count),
+                                        [&](size_t at) { return alike(site(run.sites[first]), site(run.sites[at])); });
+  if (areTurns &&
+      (!fused || (sameThreads && (!fused->kernel.blocks->rowOfThread || !fused->kernel.blocks->checkText.empty())))) {
     auto launches = launchSequence(run, first, count, host, candidate->parts, /*anyArgument=*/true);
-    auto inThreads = launches ? optiml::fuseInThreads(*launches, name, strictFloat)
+    auto inThreads = launches ? threadsOf(run.sites, first, *launches, alike, name)
                               : llvm::Expected<FusedLaunches>(launches.takeError());
+    if (launches && !inThreads) // perhaps they are only taken for alike
+      if (auto again = threadsOf(run.sites, first, *launches, isSpelledAlike, name)) {
+        llvm::consumeError(inThreads.takeError());
+        inThreads = std::move(again);
+      } else {
+        llvm::consumeError(again.takeError());
+      }
     if (inThreads) {
       llvm::consumeError(fused.takeError());
       fused = std::move(inThreads);
@@ -338,6 +366,10 @@ FoundFusions FusionFinder::run() {
     }
   }
   return std::move(found);
+}
+
+bool optiml::isSpelledAlike(const LaunchSite &a, const LaunchSite &b) {
+  return a.configAt(0) == b.configAt(0) && a.configAt(1) == b.configAt(1);
 }
 
 FoundFusions optiml::findFusions(const Program &device, const Program &host, bool strictFloat,

@@ -158,6 +158,13 @@ static std::vector<std::pair<Poly, Poly>> takeCompoundStrides(const KernelModel 
 struct GuardedIndex {
   Poly index;
   std::vector<Poly> facts;
+  std::vector<Poly> choices = {}; ///< what else holds as these were made
+
+  void choose(const std::string &atom, const Poly &value) {
+    index = index.substitute(atom, value);
+    for (Poly &fact : choices) // of those around this one
+      fact = fact.substitute(atom, value);
+  }
 };
 constexpr size_t mostGuardedIndices = 16;
 
@@ -172,17 +179,19 @@ static bool addCases(const KernelModel &model, GuardedIndex one, std::vector<Gua
     bool isCond = e->kind == ExprKind::Cond;
     ExprRef first = e->args[isCond ? 1 : 0], second = e->args[isCond ? 2 : 1];
     Poly a = model.poly(first), b = model.poly(second);
-    GuardedIndex other{one.index.substitute(atom, b), one.facts};
-    one.index = one.index.substitute(atom, a);
+    GuardedIndex other = one;
+    one.choose(atom, a);
+    other.choose(atom, b);
     if (isCond) {
-      model.addFacts(e->args[0], true, one.facts);
-      model.addFacts(e->args[0], false, other.facts);
+      model.addFacts(e->args[0], true, one.choices);
+      model.addFacts(e->args[0], false, other.choices);
     } else {
-      one.facts.push_back(isMin ? b - a : a - b);
-      other.facts.push_back(isMin ? a - b : b - a);
+      one.choices.push_back(isMin ? b - a : a - b);
+      other.choices.push_back(isMin ? a - b : b - a);
     }
     return addCases(model, std::move(one), into) && addCases(model, std::move(other), into);
   }
+  llvm::append_range(one.facts, one.choices);
   into.push_back(std::move(one));
   return into.size() <= mostGuardedIndices;
 }
@@ -232,7 +241,9 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
     if (!addCases(model, {access.subscripts[0], model.facts(access)}, cases))
       return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array,
                            access.stmt->line);
-    for (auto &[index, facts] : cases) {
+    for (GuardedIndex &one : cases) {
+      Poly &index = one.index;
+      std::vector<Poly> &facts = one.facts;
       for (std::string axis : {"x", "y", "z"})
         facts.push_back(Poly::atom("gridDim." + axis) * Poly::atom("blockDim." + axis) -
                         Poly::atom("globalIdx." + axis) - Poly(1));

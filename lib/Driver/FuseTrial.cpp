@@ -80,6 +80,9 @@ static bool needsThreads(const FusionCandidate &fusion, const Backend &backend) 
          });
 }
 
+/// One thread does what many did.
+static bool losesThreads(const FusedKernel &kernel) { return !kernel.launches.empty() && !kernel.keepsThreads; }
+
 /// How long the launches take with as many threads as the one with the fewest has, before anything else is done to the
 /// kernel: what a run of the program costs more.
 static double secondsWithFewThreads(const FusionCandidate &fusion, const Backend &backend) {
@@ -158,11 +161,6 @@ private:
 
 } // namespace
 
-/// Before the program has run: grids and blocks are written alike.
-static bool isSpelledAlike(const LaunchSite &a, const LaunchSite &b) {
-  return a.configAt(0) == b.configAt(0) && a.configAt(1) == b.configAt(1);
-}
-
 /// As the program was seen to launch the kernels.
 static SameGeometry observedGeometry(const Workload &observed) {
   using Geometry = std::pair<std::array<uint32_t, 3>, std::array<uint32_t, 3>>;
@@ -204,7 +202,7 @@ static llvm::Expected<std::string> textWith(const SearchTask &task, const Progra
 
 /// Fusions over rows go with the others that are made; without any over rows, none.
 static void keepWithRows(std::vector<FusionCandidate> &fusions, const std::set<unsigned> &fusedWithout) {
-  auto isOverRows = [](const FusionCandidate &fusion) { return !fusion.fusion.kernel.launches.empty(); };
+  auto isOverRows = [](const FusionCandidate &fusion) { return losesThreads(fusion.fusion.kernel); };
   if (llvm::none_of(fusions, isOverRows))
     fusions.clear();
   std::erase_if(fusions, [&](const FusionCandidate &fusion) {
@@ -299,7 +297,7 @@ std::vector<FusionCandidate> Trial::candidates(bool overRows) {
       notes.push_back(partNames(fusion) + " stay apart: they gain more by more threads");
       return true;
     }
-    const double seconds = fusion.fusion.kernel.launches.empty() ? 0 : secondsWithFewThreads(fusion, backend);
+    const double seconds = losesThreads(fusion.fusion.kernel) ? secondsWithFewThreads(fusion, backend) : 0;
     const bool isLong = backend.measures() && seconds > runShare * task.deadline->remaining();
     if (isLong)
       notes.push_back(partNames(fusion) + " stay apart, for " +

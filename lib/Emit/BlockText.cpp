@@ -209,9 +209,10 @@ private:
     const FuseTextNames::Part &part = names.parts[i];
     std::string text = names.helper + "::valid(launch.launchGrid, launch.launchBlock, " + number(part.maxThreads) +
                        ") && launch.launchShared == 0 && launch.launchStream == launchStream";
-    if (blocks.sameThreads)
+    if (blocks.sameThreads && !launch.ownThreads)
       for (const char *extent : {"Grid.x", "Grid.y", "Grid.z", "Block.x", "Block.y", "Block.z"})
-        text += "\n           && launch.launch" + std::string(extent) + " == " + launchOf(0) + ".launch" + extent;
+        text += "\n           && launch.launch" + std::string(extent) + " == " + launchOf(blocks.geometry) + ".launch" +
+                extent;
     for (size_t j = 0; j < launch.arguments.size(); ++j) {
       const RowBlocks::Argument &argument = launch.arguments[j];
       const Parameter &parameter = part.parameters[j];
@@ -304,15 +305,16 @@ private:
     }
     for (const Condition &condition : fused.conditions)
       text += "  if (!(" + condition.expression.cxx([&](const std::string &name) {
-        return ofGeometry(launchOf(0), name).value_or(name);
+        return ofGeometry(launchOf(blocks.geometry), name).value_or(name);
       }) + ")) // " +
               condition.why + "\n    return false;\n";
     if (blocks.sameThreads) {
-      const std::string grid = launchOf(0) + ".launchGrid";
+      const std::string grid = launchOf(blocks.geometry) + ".launchGrid";
       return text + "  " + names.name + "<<<" +
              (blocks.turnsInGrid ? "dim3(" + grid + ".x, " + grid + ".y, unsigned(" + blocks.loops[0].turns + "))"
                                  : grid) +
-             ", " + launchOf(0) + ".launchBlock, 0, launchStream>>>(" + arguments() + ");\n  return true;\n}\n";
+             ", " + launchOf(blocks.geometry) + ".launchBlock, 0, launchStream>>>(" + arguments() +
+             ");\n  return true;\n}\n";
     }
     text += "  const long long launchRows = " + blocks.rows.cxx(plain) + ";\n";
     unless("launchRows >= 1 && launchRows <= 0x7fffffff");

@@ -38,6 +38,8 @@ struct FoundFusions {
 };
 /// Whether two launches have the same grid and block.
 using SameGeometry = std::function<bool(const LaunchSite &, const LaunchSite &)>;
+/// As far as their text tells.
+bool isSpelledAlike(const LaunchSite &a, const LaunchSite &b);
 /// `device` and `host` are two views of one text. `wanted` tells which kernels may be fused. `overRows`: also where a
 /// kernel has to get fewer threads for it (fuseOverRows), or launches differ in their geometry.
 FoundFusions findFusions(const Program &device, const Program &host, bool strictFloat,

@@ -132,6 +132,7 @@ struct RowBlocks {
     std::optional<unsigned> loop; ///< on the host, that it stands in
     /// In a loop: parameters that tell in which turns it takes place (from <= turn < until); empty: in all.
     std::string from, until;
+    bool ownThreads = false; ///< of the same threads: its geometry is another one, of which `conditions` tells
     /// Over its own geometry, the fused kernel's parameters, and names that stand for its arguments.
     std::vector<Condition> conditions;
     std::map<std::string, unsigned> own; ///< these names, and which argument each is
@@ -168,6 +169,7 @@ struct RowBlocks {
   /// Each launch has the same threads, and so has the fused kernel: a thread does in each turn what it did in that
   /// launch. Then nothing that is said about rows counts.
   bool sameThreads = false;
+  unsigned geometry = 0;    ///< of the same threads: of which launch it is
   bool turnsInGrid = false; ///< of the same threads: the turns of the only loop run side by side, along z
   /// The fused kernel keeps rows on the chip, under these conditions, and where rows fit: it needs so many bytes of
   /// dynamic shared memory, and may have `mostShared`.
@@ -197,6 +199,7 @@ struct FusedKernel {
   /// On its own launch, which has the geometry of part `geometry`.
   std::vector<Condition> conditions;
   unsigned geometry = 0;
+  bool keepsThreads = false; ///< as many as each of the parts has
   /// Empty: the parts' launches must be alike. Else the conditions on the launch of each, over its own geometry and the
   /// fused kernel's parameters.
   std::vector<std::vector<Condition>> launches;

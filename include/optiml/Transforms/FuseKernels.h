@@ -41,6 +41,11 @@ llvm::Expected<FusedLaunches> fuseKernels(const std::vector<KernelPart> &parts, 
 llvm::Expected<FusedLaunches> fuseOverRows(const std::vector<KernelPart> &parts, const std::string &name,
                                            bool strictFloat);
 
+/// The same where each thread has an element in all of them, but the elements lie along several axes in some and along
+/// one in the others, or the launches have other blocks. The fused kernel has the threads of one of the parts.
+llvm::Expected<FusedLaunches> fuseOverElements(const std::vector<KernelPart> &parts, const std::string &name,
+                                               bool strictFloat);
+
 /// An argument of a launch that may stand in a loop on the host.
 struct LaunchArgument {
   ArgumentKind kind = ArgumentKind::Same;
@@ -55,6 +60,7 @@ struct SequenceLaunch {
   std::set<std::string> dead, fresh;        ///< as those of KernelPart
   std::optional<unsigned> loop;             ///< it stands in this one; loops are counted from 0
   std::array<int64_t, 3> block = {0, 0, 0}; ///< its threads, where they are known; else zeros
+  unsigned like = 0;                        ///< the first launch with the same geometry
   /// No turn of the loop leaves it out. The first launch of a loop must be such a one.
   bool always = true;
 };
@@ -65,7 +71,8 @@ llvm::Expected<FusedLaunches> fuseInBlocks(const std::vector<SequenceLaunch> &la
                                            bool strictFloat);
 
 /// The launches as one kernel called `name`, whose threads do what those of each launch did, and loops on the host are
-/// loops of a thread. All launches must have the same geometry, which is tested when they have been made.
+/// loops of a thread. The launches have the same geometry, or all but some that have it have an element for each
+/// thread; that is tested when they have been made.
 llvm::Expected<FusedLaunches> fuseInThreads(const std::vector<SequenceLaunch> &launches, const std::string &name,
                                             bool strictFloat);
 

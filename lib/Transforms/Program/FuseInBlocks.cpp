@@ -53,15 +53,6 @@ public:
 private:
   int64_t mostThreads = 0;
 
-  /// It depends on an argument that is not the same in each turn of a loop.
-  bool dependsOnTurn(unsigned instance, const Poly &p) const {
-    const std::vector<LaunchArgument> &arguments = launches[instances[instance].launch].arguments;
-    for (size_t j = 0; j < arguments.size(); ++j)
-      if (changesInTurns(arguments[j].kind) && p.mentions(parts.names[instance][j]))
-        return true;
-    return false;
-  }
-
   llvm::Error bringToBlocks(size_t number, bool &last) {
     std::vector<std::vector<RowGuess>> guesses;
     for (unsigned i = 0; i < instances.size(); ++i) {
@@ -105,24 +96,18 @@ private:
           continue;
         std::shared_ptr<Kernel> part = parts.parts[i]->clone();
         part->params = kernel()->params; // the rows' extents may be those of another part
-        std::set<std::string> names = made.taken;
-        nameThreads(*part, space, names);
         space.inner = guess.inner;
-        auto brought = bringToRows(*part, space, names);
+        auto brought =
+            bring(i, *part, space, {"block.x", "block.y", "block.z", "grid.x * block.x", "grid.y * block.y"});
         if (!brought) {
           refused = refused.value_or(llvm::toString(brought.takeError()));
           continue;
         }
         if (brought->tookTurns) // in an order that counts where they share elements
           made.repeated.insert(instances[i].launch);
-        made.taken = std::move(names);
-        for (const auto &[text, name] : space.threads)
-          if (anyExpr(*part->body, [&, name = name](const ExprRef &e) { return isVar(e, name); }))
-            addExtent(name, text, instances[i].launch);
         instances[i].brought = part->body->body[1]->body[0];
         instances[i].loops = brought->loops.size();
         made.inRows = part->body->body[1]->expr;
-        llvm::append_range(made.blocks.launches[instances[i].launch].conditions, brought->conditions);
         done = true;
       }
       if (!done)
@@ -137,21 +122,6 @@ private:
       return notApplicable("how many rows there are cannot be told before the launch");
     made.blocks.rows = IntExpr::of(*text);
     return llvm::Error::success();
-  }
-
-  /// A parameter for a number that the launch's geometry tells.
-  void addExtent(const std::string &name, const std::string &value, unsigned launch) {
-    kernel()->params.push_back({name, Type::makeInt(), {}});
-    made.blocks.extents.push_back({name, IntExpr::of(value), launch});
-  }
-
-  /// Names for how many threads a part's launch has.
-  static void nameThreads(Kernel &part, RowSpace &space, std::set<std::string> &names) {
-    space.threads.clear();
-    for (const char *text : {"block.x", "block.y", "block.z", "grid.x * block.x", "grid.y * block.y"}) {
-      space.threads[text] = freshName(names, "threads");
-      part.params.push_back({space.threads[text], Type::makeInt(), {}});
-    }
   }
 
   /// A block has a row where some launch of a loop has several threads for it; a thread, where each launch has one.

@@ -8,7 +8,9 @@
 //===----------------------------------------------------------------------===//
 #include "LaunchTurns.h"
 #include "SinkTurns.h"
+#include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Canonicalize/GlobalIndex.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -28,15 +30,17 @@ public:
     made.blocks.rowOfThread = made.blocks.sameThreads = true;
     if (llvm::Error e = addParts())
       return std::move(e);
+    if (llvm::Error e = bringOthers())
+      return std::move(e);
     for (size_t i = 0; i < instances.size(); ++i) {
       instances[i].work = parts.parts[i]->body->body;
       const bool isLast = i + 1 == instances.size() && !launches[instances[i].launch].loop;
       if (threadsWorkTogether(*parts.parts[i]) && !isLast) // before others use the block's memory
         instances[i].work.push_back(barrierStmt());
-      if (unsigned most = parts.parts[i]->maxThreads)
+      if (unsigned most = hasOwnThreads(i) ? 0 : parts.parts[i]->maxThreads)
         kernel()->maxThreads = kernel()->maxThreads ? std::min(kernel()->maxThreads, most) : most;
     }
-    const std::array<int64_t, 3> &threads = launches.front().block;
+    const std::array<int64_t, 3> &threads = launches[made.blocks.geometry].block;
     isKnown = llvm::all_of(threads, [](int64_t count) { return count > 0; });
     if (!kernel()->maxThreads && !(isKnown && threads[0] * threads[1] * threads[2] <= alwaysFits))
       kernel()->maxThreads = 1024; // with registers to spare for any block
@@ -50,6 +54,69 @@ public:
 
 private:
   bool isKnown = false; ///< the shape of the first launch's blocks
+
+  bool hasOwnThreads(size_t instance) const { return made.blocks.launches[instances[instance].launch].ownThreads; }
+
+  /// The geometry of some launches, where they have several: its threads are along x, and all that work together are
+  /// among them.
+  std::optional<unsigned> commonGeometry() const {
+    for (unsigned launch = 0; launch < launches.size(); ++launch) {
+      const bool good = llvm::all_of(llvm::enumerate(instances), [&](const auto &instance) {
+        const Kernel &part = *parts.parts[instance.index()];
+        return launches[instance.value().launch].like == launch ? isAlongX(part) : !threadsWorkTogether(part);
+      });
+      if (good && launches[launch].like == launch)
+        return launch;
+    }
+    return std::nullopt;
+  }
+
+  /// How many elements the threads of that geometry have, as a kernel's bounds tell; else 0.
+  Poly rowsOf(unsigned geometry) const {
+    for (unsigned i = 0; i < instances.size(); ++i) {
+      if (launches[instances[i].launch].like != geometry)
+        continue;
+      const std::shared_ptr<Kernel> part = parts.parts[i]->clone();
+      normalizeGlobalIndex(*part, {0, 0, 0});
+      if (auto rows = upperBoundOf(KernelModel(*part), "globalIdx.x", /*ofWrites=*/true);
+          rows && !dependsOnTurn(i, *rows))
+        return *rows;
+    }
+    return Poly();
+  }
+
+  /// Where launches have other geometries: a thread does what the one with its element did.
+  llvm::Error bringOthers() {
+    if (llvm::all_of(launches, [](const SequenceLaunch &launch) { return launch.like == 0; }))
+      return llvm::Error::success();
+    const std::optional<unsigned> geometry = commonGeometry();
+    if (!geometry)
+      return notApplicable("the launches have other geometries");
+    made.blocks.geometry = *geometry;
+    RowSpace space;
+    space.inner = space.outer = Poly(1);
+    space.ofElements = true;
+    space.rows = rowsOf(*geometry);
+    for (unsigned i = 0; i < instances.size(); ++i) {
+      RowBlocks::Launch &launch = made.blocks.launches[instances[i].launch];
+      launch.ownThreads = launches[instances[i].launch].like != *geometry;
+      if (!launch.ownThreads)
+        continue;
+      Kernel &part = *parts.parts[i];
+      part.params = kernel()->params; // the extents may be those of another part
+      space.name = freshName(made.taken, "at");
+      auto brought = bring(i, part, space, {"grid.x", "grid.y", "grid.z"});
+      if (!brought)
+        return brought.takeError();
+      if (dependsOnTurn(i, brought->rows))
+        return notApplicable("it has other elements in each turn");
+      auto needed = coverRows(KernelModel(part), brought->rows);
+      if (!needed)
+        return needed.takeError();
+      llvm::append_range(made.blocks.launches[*geometry].conditions, *needed);
+    }
+    return llvm::Error::success();
+  }
 
   Planes stepsOfPointers() const {
     Planes steps;
@@ -94,7 +161,7 @@ private:
     FusedLaunches result;
     const std::string &name = kernel()->name;
     result.state = originalState(kernel(), name, name, name, {});
-    const std::array<int64_t, 3> &block = launches.front().block;
+    const std::array<int64_t, 3> &block = launches[made.blocks.geometry].block;
     for (unsigned axis = 0; axis < 3 && isKnown; ++axis)
       result.state.require(axisName("block", axis) + " == " + std::to_string(block[axis]),
                            "the kernel is written for blocks of this shape");

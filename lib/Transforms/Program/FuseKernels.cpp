@@ -27,9 +27,10 @@
 //    Elements that neither writes may be read anywhere.
 //  - Of the host's source again: where all that the function does with a buffer of its own (cudaMalloc) is seen, and
 //    nothing looks at it after the launches, what only they read of it is not stored. Not within loops.
-//  - Of the running program: grid, block and stream are equal, and there is no dynamic shared memory. Parameters whose
-//    arguments are spelled alike are equal, and so are the bounds of guards that became one. Arrays of which one is
-//    written do not overlap. Otherwise the launches take place as they are.
+//  - Of the running program: streams are equal, and so are grids and blocks, or each launch has a thread for each of
+//    the same elements. There is no dynamic shared memory. Parameters whose arguments are spelled alike are equal, and
+//    so are the bounds of guards that became one. Arrays of which one is written do not overlap. Otherwise the launches
+//    take place as they are.
 //
 // Blocks may fold something in shared memory of their own: all threads of a block come to each barrier. Atomic updates
 // of two kernels by one function may meet, for their order does not matter.
@@ -45,6 +46,7 @@
 #include "FuseParts.h"
 #include "ThreadMapping.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -72,29 +74,56 @@ public:
     return found;
   }
 
-  /// Brings all parts to one thread a row; the fused kernel is launched as `part` is.
+  /// Whose threads the other parts' elements can have: it has one axis, and all that work together.
+  std::vector<unsigned> elementwise() const {
+    const bool together = llvm::any_of(parts, [](const auto &part) { return threadsWorkTogether(*part); });
+    std::vector<unsigned> found;
+    for (unsigned i = 0; i < parts.size(); ++i)
+      if (threadsWorkTogether(*parts[i]) == together && isAlongX(*parts[i]))
+        found.push_back(i);
+    return found;
+  }
+
+  /// Brings all parts to one thread a row; the fused kernel is launched as the part `geometry` is. Where a row is an
+  /// element, that part stays as it is.
   llvm::Error bringTo(const RowSpace &given, unsigned geometry) {
     result.kernel.geometry = geometry;
+    result.kernel.keepsThreads = given.ofElements;
     std::set<std::string> taken = mentioned;
     taken.insert(declared.begin(), declared.end());
     for (const Param &param : fused->params)
       taken.insert(param.name);
     RowSpace space = given;
     space.name = freshName(taken, given.name);
+    std::vector<Condition> covers;
     for (const std::shared_ptr<Kernel> &part : parts) {
       KernelModel model(*part);
+      if (given.ofElements && part == parts[geometry]) {
+        if (llvm::Error e = requireVisible(*part, model, Meetings::OfAll))
+          return e;
+        result.kernel.launches.emplace_back();
+        howBrought.emplace_back();
+        continue;
+      }
       if (llvm::Error e = requireVisible(*part, model, Meetings::None)) // whose threads can be one thread
         return e;
       part->params = fused->params; // the rows' extents may be those of another part
       auto brought = bringToRows(*part, space, taken);
       if (!brought)
         return brought.takeError();
+      if (given.ofElements) {
+        auto needed = coverRows(model, brought->rows);
+        if (!needed)
+          return needed.takeError();
+        llvm::append_range(covers, *needed);
+      }
       result.kernel.launches.push_back(brought->conditions);
       howBrought.push_back(std::move(*brought));
     }
+    llvm::append_range(result.kernel.launches[geometry], covers);
     bool isFree = llvm::none_of(parts, [&](const auto &part) { return allNames(*part).count(given.name) != 0; });
     for (const std::shared_ptr<Kernel> &part : parts) {
-      if (isFree) {
+      if (isFree && !(given.ofElements && part == parts[geometry])) {
         part->body->body.front()->text = given.name;
         substitute(*part->body, {{space.name, var(given.name, Type::makeInt())}});
       }
@@ -312,8 +341,8 @@ private:
   llvm::Error join(unsigned index) {
     current = index;
     const std::shared_ptr<Kernel> &part = parts[index];
-    if (llvm::Error e =
-            requireVisible(*part, KernelModel(*part), howBrought.empty() ? Meetings::OfAll : Meetings::None))
+    const bool isAsItWas = howBrought.empty() || (result.kernel.keepsThreads && index == result.kernel.geometry);
+    if (llvm::Error e = requireVisible(*part, KernelModel(*part), isAsItWas ? Meetings::OfAll : Meetings::None))
       return e;
     hideStrides(*part, strides);
     KernelModel model(*part);
@@ -373,4 +402,30 @@ llvm::Expected<FusedLaunches> optiml::fuseOverRows(const std::vector<KernelPart>
     refused = refused.value_or(why);
   }
   return notApplicable("{0}", refused.value_or("none of them has a thread for each row"));
+}
+
+llvm::Expected<FusedLaunches> optiml::fuseOverElements(const std::vector<KernelPart> &parts, const std::string &name,
+                                                       bool strictFloat) {
+  std::optional<std::string> refused;
+  Fuser first(name);
+  for (const KernelPart &part : parts)
+    if (llvm::Error e = first.add(part))
+      return std::move(e);
+  for (unsigned geometry : first.elementwise()) {
+    Fuser fuser(name);
+    for (const KernelPart &part : parts)
+      if (llvm::Error e = fuser.add(part))
+        return std::move(e);
+    RowSpace space;
+    space.name = "at";
+    space.inner = space.outer = Poly(1);
+    space.ofElements = true;
+    llvm::Error brought = fuser.bringTo(space, geometry);
+    auto fused = brought ? llvm::Expected<FusedLaunches>(std::move(brought)) : fuser.finish(strictFloat);
+    if (fused)
+      return fused;
+    std::string why = llvm::toString(fused.takeError());
+    refused = refused.value_or(why);
+  }
+  return notApplicable("{0}", refused.value_or("none of them has its elements along one axis alone"));
 }

@@ -33,7 +33,15 @@ struct RowSpace {
   /// Names for how many threads a launch has, by the text for it ("block.x", "grid.y * block.y"), where the kernel's
   /// own bounds do not tell what its threads stand for; without them that is the inner extent.
   std::map<std::string, std::string> threads;
+  /// A row is an element, of which a thread of each kernel has one, by one axis or several. Then a kernel may have
+  /// another number of them than `rows`, which may be 0: it is not known. Where it is, what axes beyond that count is
+  /// done by one thread.
+  bool ofElements = false;
 };
+/// Whether a thread's place in the grid says what its element is, along x alone.
+bool isAlongX(const Kernel &kernel);
+/// What a launch of such threads must be to have one for each of the rows, as brought from another kernel.
+llvm::Expected<std::vector<Condition>> coverRows(const KernelModel &model, const Poly &rows);
 /// As the kernel's accesses suggest; empty where its threads have more than one element and more than one axis.
 std::vector<RowSpace> rowSpaces(const Kernel &kernel);
 struct BroughtPart {
@@ -43,6 +51,7 @@ struct BroughtPart {
   /// need nothing of each other.
   bool tookTurns = false;
   std::vector<std::string> loops; ///< variables of the loops that stand for threads
+  Poly rows;                      ///< how many there are
 };
 /// for (T i = threadIdx.x; i < n; i += blockDim.x) { … }  becomes  T i = threadTurn.x; if (i < n) { … }  of as
 /// many threads as there are iterations. Only where all that the kernel does to memory is in the loop, nothing but

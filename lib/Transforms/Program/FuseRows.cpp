@@ -6,6 +6,9 @@
 // by loops over o and i: its threads do not wait for each other, so that one thread may do what many did, one after the
 // other.
 //
+// Where each thread has one element, the row is that element: x = row % width and y = row / width in a kernel that has
+// an image's elements along two axes.
+//
 //===----------------------------------------------------------------------===//
 #include "FuseKernels.h"
 #include "ThreadMapping.h"
@@ -65,7 +68,7 @@ bool hidesPlace(const Kernel &kernel) {
 class RowMaker {
 public:
   RowMaker(Kernel &part, const RowSpace &space, std::set<std::string> &taken)
-      : part(part), space(space), taken(taken) {}
+      : part(part), space(space), taken(taken), rows(space.rows) {}
 
   llvm::Expected<BroughtPart> run() {
     if (llvm::Error e = findCoordinates())
@@ -73,7 +76,7 @@ public:
     row = var(space.name, Type::makeInt());
     const std::shared_ptr<Kernel> before = part.clone(); // the model's, while the part changes
     const KernelModel model(*before);
-    if (llvm::Error e = shareDigits(model))
+    if (llvm::Error e = space.ofElements ? shareElements(model) : shareDigits(model))
       return std::move(e);
     if (!turns.empty() && loops.size() > 1 && coordinates.size() > 1)
       return notApplicable("in which order its threads take turns is not looked at along several axes");
@@ -112,8 +115,8 @@ public:
       work = block({countedFor(index->text, Type::makeInt(), intLit(0), polyExpr(model, extent), 1, work, NoUnroll)});
     ExprRef place = add(mul(axisBuiltin("blockIdx", 0), axisBuiltin("blockDim", 0)), axisBuiltin("threadIdx", 0));
     part.body =
-        block({declStmt(row->text, Type::makeInt(), place), ifStmt(lessThan(row, polyExpr(model, space.rows)), work)});
-    BroughtPart brought{std::move(conditions), !turns.empty(), {}};
+        block({declStmt(row->text, Type::makeInt(), place), ifStmt(lessThan(row, polyExpr(model, rows)), work)});
+    BroughtPart brought{std::move(conditions), !turns.empty(), {}, rows};
     for (const auto &[index, extent] : loops)
       brought.loops.push_back(index->text);
     return brought;
@@ -129,6 +132,8 @@ private:
   std::map<std::string, Digits> digits;        ///< of coordinates, and of locals made of them
   std::vector<std::pair<ExprRef, Poly>> loops; ///< outermost first
   ExprRef row;
+  Poly rows;                ///< how many there are
+  std::optional<Poly> flat; ///< a sum of coordinates that is the row
 
   /// The indices that the kernel's threads have, and how many threads there are along each.
   llvm::Error findCoordinates() {
@@ -266,6 +271,71 @@ private:
     return cover(coordinate, suffix, model);
   }
 
+  /// The coordinates that tell which element a thread has, from the one whose neighbours lie side by side on, as some
+  /// access has them: the first of n elements has stride 1, the next one n. Empty: no access has them so. What is
+  /// written says more than what is read.
+  std::vector<Coordinate> ofElement(const KernelModel &model) const {
+    if (coordinates.size() == 1)
+      return coordinates;
+    std::vector<Access> accesses = model.accesses();
+    std::stable_partition(accesses.begin(), accesses.end(), [](const Access &access) { return access.write; });
+    for (const Access &access : accesses) {
+      if (access.space != Space::Global || access.subscripts.size() != 1)
+        continue;
+      std::vector<Coordinate> sorted;
+      Poly stride(1);
+      auto isNext = [&](const Coordinate &c) {
+        return c.bound && access.subscripts[0].coefficient(c.index->text) == std::optional(stride) &&
+               llvm::none_of(sorted, [&](const Coordinate &other) { return other.index == c.index; });
+      };
+      for (auto next = coordinates.begin(); !(stride == space.rows);) {
+        next = llvm::find_if(coordinates, isNext);
+        if (next == coordinates.end())
+          break;
+        sorted.push_back(*next);
+        stride = stride * *next->bound;
+      }
+      if (sorted.size() == coordinates.size() || stride == space.rows)
+        return sorted;
+    }
+    return {};
+  }
+
+  /// Each thread has an element, and the coordinates tell which. What further ones count is done by one thread.
+  llvm::Error shareElements(const KernelModel &model) {
+    const std::vector<Coordinate> sorted = ofElement(model);
+    if (sorted.empty())
+      return notApplicable("which element a thread has is not seen");
+    if (!turns.empty() || llvm::any_of(sorted, [](const Coordinate &c) { return !c.bound; }))
+      return notApplicable("where its threads end is not seen");
+    rows = Poly(1);
+    flat = Poly();
+    for (const Coordinate &coordinate : sorted) {
+      ExprRef value = row;
+      if (!(rows == Poly(1)))
+        value = binary("/", value, polyExpr(model, rows), Type::makeInt());
+      if (&coordinate != &sorted.back())
+        value = binary("%", value, polyExpr(model, *coordinate.bound), Type::makeInt());
+      digits[coordinate.index->text] = {{value, *coordinate.bound}};
+      *flat = *flat + rows * Poly::atom(coordinate.index->text);
+      rows = rows * *coordinate.bound;
+      for (const Poly &extent : {*coordinate.bound, rows})
+        if (llvm::Error e = requireExtent(model, extent))
+          return e;
+      if (llvm::Error e = cover(coordinate, *coordinate.bound, model))
+        return e;
+    }
+    for (Coordinate &coordinate : coordinates) {
+      if (llvm::any_of(sorted, [&](const Coordinate &other) { return other.index == coordinate.index; }))
+        continue;
+      if (!coordinate.bound && !space.threads.count(coordinate.threads))
+        return notApplicable("where its threads end is not seen");
+      if (llvm::Error e = loopOver(coordinate, model))
+        return e;
+    }
+    return llvm::Error::success();
+  }
+
   /// Another coordinate: all of it is done by each owner of a row.
   llvm::Error loopOver(Coordinate &coordinate, const KernelModel &model) {
     const bool isOuter = space.inner == Poly(1) || strideOf(coordinate, model) == space.inner * space.rows;
@@ -308,6 +378,8 @@ private:
     ExprRef e = stripIntCasts(given);
     if (!e->type.isInt() || e->type.bytes < 4)
       return std::nullopt;
+    if (flat && model.poly(e) == *flat)
+      return Digits{{row, rows}};
     if (e->kind == ExprKind::Builtin || e->kind == ExprKind::Var) {
       auto it = digits.find(e->text);
       return it == digits.end() ? std::nullopt : std::optional(it->second);
@@ -353,11 +425,25 @@ private:
     return value->type.text == plain.text ? value : castTo(plain, value);
   }
 
+  /// What a sum adds to the element's number, and that number; null: it is no such sum.
+  ExprRef besideRow(const KernelModel &model, const ExprRef &e) const {
+    if (!flat || !e->type.isInt() || e->type.bytes < 4 || !(isBinary(e, "+") || isBinary(e, "-")))
+      return nullptr;
+    const Poly rest = model.poly(e) - *flat;
+    if (llvm::any_of(flat->atoms(),
+                     [&](const std::string &atom) { return !isParameter(model, atom) && rest.mentions(atom); }))
+      return nullptr;
+    const ExprRef other = polyExpr(model, rest);
+    return add(lower(model, e->type.bytes > 4 ? wideExpr(other) : other), row);
+  }
+
   /// The expression with digits in place of quotients and remainders, and in place of indices: elements of different
   /// kernels are then spelled alike.
   ExprRef lower(const KernelModel &model, const ExprRef &e, bool inSubscript = false) const {
     if (auto list = digitsOf(model, e); list && (e->kind != ExprKind::Var || list->size() == 1 || inSubscript))
       return valueOf(model, *list, e->type);
+    if (ExprRef beside = besideRow(model, e))
+      return beside;
     if (e->args.empty())
       return e;
     auto copy = std::make_shared<Expr>(*e);
@@ -399,44 +485,6 @@ private:
 };
 
 } // namespace
-
-std::vector<RowSpace> optiml::rowSpaces(const Kernel &kernel) {
-  std::shared_ptr<Kernel> part = kernel.clone();
-  std::array<AxisUse, 3> uses = normalizeGlobalIndex(*part, {0, 0, 0});
-  if (!uses[0].global || llvm::any_of(uses, [](const AxisUse &use) { return use.other; }) || uses[1].global ||
-      uses[2].global)
-    return {};
-  KernelModel model(*part);
-  const Poly thread = Poly::atom("globalIdx.x");
-  auto rows = upperBoundOf(model, "globalIdx.x");
-  if (!rows || rows->terms.size() != 1)
-    return {};
-  std::string name = "row";
-  walk(*part->body, [&](Stmt &s) {
-    if (s.kind == StmtKind::Decl && model.singleAssignment(s.text) == &s && s.type.isInt() &&
-        model.poly(s.expr) == thread)
-      name = s.text;
-  });
-  std::vector<RowSpace> found;
-  for (const Access &access : model.accesses()) {
-    if (access.space != Space::Global || access.subscripts.size() != 1)
-      continue;
-    const Poly &index = access.subscripts[0];
-    auto inner = index.coefficient(thread.str());
-    if (!inner || inner->terms.size() != 1 ||
-        llvm::any_of(inner->atoms(), [&](const std::string &atom) { return !isParameter(model, atom); }))
-      continue;
-    RowSpace space{name, *rows, *inner, Poly(1), {}};
-    for (const std::string &atom : index.atoms())
-      if (auto loop = model.loopOf(atom); loop && index.coefficient(atom) == std::optional(*inner * *rows))
-        space.outer = model.poly(loop->upper);
-    bool known =
-        llvm::any_of(found, [&](const RowSpace &s) { return s.inner == space.inner && s.outer == space.outer; });
-    if (!known && !(space.inner * space.outer == Poly(1)))
-      found.push_back(space);
-  }
-  return found;
-}
 
 llvm::Expected<BroughtPart> optiml::bringToRows(Kernel &part, const RowSpace &space, std::set<std::string> &taken) {
   return RowMaker(part, space, taken).run();

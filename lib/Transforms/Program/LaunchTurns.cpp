@@ -14,6 +14,39 @@ std::string LaunchTurns::addParam(const std::string &wish, const Type &type) {
   return kernel()->params.back().name;
 }
 
+void LaunchTurns::addExtent(const std::string &name, const std::string &value, unsigned launch) {
+  kernel()->params.push_back({name, Type::makeInt(), {}});
+  made.blocks.extents.push_back({name, IntExpr::of(value), launch});
+}
+
+bool LaunchTurns::dependsOnTurn(unsigned instance, const Poly &p) const {
+  const std::vector<LaunchArgument> &arguments = launches[instances[instance].launch].arguments;
+  for (size_t j = 0; j < arguments.size(); ++j)
+    if (changesInTurns(arguments[j].kind) && p.mentions(parts.names[instance][j]))
+      return true;
+  return false;
+}
+
+llvm::Expected<BroughtPart> LaunchTurns::bring(unsigned instance, Kernel &part, RowSpace &space,
+                                               llvm::ArrayRef<const char *> extents) {
+  const unsigned launch = instances[instance].launch;
+  std::set<std::string> names = made.taken;
+  space.threads.clear();
+  for (const char *text : extents) {
+    space.threads[text] = freshName(names, "threads");
+    part.params.push_back({space.threads[text], Type::makeInt(), {}});
+  }
+  auto brought = bringToRows(part, space, names);
+  if (!brought)
+    return brought;
+  made.taken = std::move(names);
+  for (const auto &[text, name] : space.threads)
+    if (anyExpr(*part.body, [&, name = name](const ExprRef &e) { return isVar(e, name); }))
+      addExtent(name, text, launch);
+  llvm::append_range(made.blocks.launches[launch].conditions, brought->conditions);
+  return brought;
+}
+
 /// All parts with names of their own, and what their arguments have to be.
 llvm::Error LaunchTurns::addParts() {
   made.blocks.launches.resize(launches.size());

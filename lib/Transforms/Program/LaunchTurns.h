@@ -35,6 +35,14 @@ protected:
   const std::shared_ptr<Kernel> &kernel() const { return parts.fused; }
   std::string addParam(const std::string &wish, const Type &type);
 
+  /// A parameter for a number that the launch's geometry tells.
+  void addExtent(const std::string &name, const std::string &value, unsigned launch);
+  /// It depends on an argument that is not the same in each turn of a loop.
+  bool dependsOnTurn(unsigned instance, const Poly &p) const;
+  /// bringToRows of an instance's `part`, with what its launch must be. `extents`: of which its rows may be made, over
+  /// the launch's geometry; those that are used become parameters.
+  llvm::Expected<BroughtPart> bring(unsigned instance, Kernel &part, RowSpace &space,
+                                    llvm::ArrayRef<const char *> extents);
   /// All parts with names of their own, and what their arguments have to be.
   llvm::Error addParts();
   /// The work of all instances, in the order of the launches.

@@ -4,6 +4,7 @@
 #include "ThreadMapping.h"
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
+#include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
@@ -94,4 +95,58 @@ std::vector<StmtRef> optiml::workOfBlock(const StmtRef &work, size_t loops, int6
   *innermost = *turnsOfThreads(innermost->init->text, innermost->init->type, upper, innermost->body[0]);
   most = std::max(most, constantValue(upper).value_or(0));
   return work->body;
+}
+
+std::vector<RowSpace> optiml::rowSpaces(const Kernel &kernel) {
+  std::shared_ptr<Kernel> part = kernel.clone();
+  std::array<AxisUse, 3> uses = normalizeGlobalIndex(*part, {0, 0, 0});
+  if (!uses[0].global || llvm::any_of(uses, [](const AxisUse &use) { return use.other; }) || uses[1].global ||
+      uses[2].global)
+    return {};
+  KernelModel model(*part);
+  const Poly thread = Poly::atom("globalIdx.x");
+  auto rows = upperBoundOf(model, "globalIdx.x");
+  if (!rows || rows->terms.size() != 1)
+    return {};
+  std::string name = "row";
+  walk(*part->body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && model.singleAssignment(s.text) == &s && s.type.isInt() &&
+        model.poly(s.expr) == thread)
+      name = s.text;
+  });
+  std::vector<RowSpace> found;
+  for (const Access &access : model.accesses()) {
+    if (access.space != Space::Global || access.subscripts.size() != 1)
+      continue;
+    const Poly &index = access.subscripts[0];
+    auto inner = index.coefficient(thread.str());
+    if (!inner || inner->terms.size() != 1 ||
+        llvm::any_of(inner->atoms(), [&](const std::string &atom) { return !isParameter(model, atom); }))
+      continue;
+    RowSpace space{name, *rows, *inner, Poly(1), {}};
+    for (const std::string &atom : index.atoms())
+      if (auto loop = model.loopOf(atom); loop && index.coefficient(atom) == std::optional(*inner * *rows))
+        space.outer = model.poly(loop->upper);
+    bool known =
+        llvm::any_of(found, [&](const RowSpace &s) { return s.inner == space.inner && s.outer == space.outer; });
+    if (!known && !(space.inner * space.outer == Poly(1)))
+      found.push_back(space);
+  }
+  return found;
+}
+
+bool optiml::isAlongX(const Kernel &kernel) {
+  const std::set<std::string> ofX = builtinsOf(kernel, 0);
+  return !ofX.empty() && !ofX.count("gridDim") && builtinsOf(kernel, 1).empty() && builtinsOf(kernel, 2).empty();
+}
+
+llvm::Expected<std::vector<Condition>> optiml::coverRows(const KernelModel &model, const Poly &rows) {
+  auto text = planText(model, rows);
+  if (!text)
+    return notApplicable("'{0}' cannot be tested before the launch", rows.str());
+  std::vector<Condition> conditions = {{IntExpr::of(*text + " <= " + threadsAlong(0)), "no element is left out"},
+                                       {IntExpr::of(threadsAlong(0) + " <= 2147483647"), "indices of 32 bits"}};
+  for (const char *extent : {"grid.y", "grid.z", "block.y", "block.z"})
+    conditions.push_back({IntExpr::of(std::string(extent) + " == 1"), "no thread does what another one does"});
+  return conditions;
 }
