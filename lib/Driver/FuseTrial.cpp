@@ -3,6 +3,7 @@
 #include "optiml/ActionSpace/KernelSpace.h"
 #include "optiml/ActionSpace/ProgramRewrites.h"
 #include "optiml/ActionSpace/Registry.h"
+#include "optiml/Analysis/KernelModel.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Core/Hash.h"
 #include "optiml/Support/Error.h"
@@ -23,11 +24,31 @@ static bool hasSite(const KernelState &state, llvm::ArrayRef<llvm::StringRef> tr
   return llvm::any_of(transforms, [&](llvm::StringRef name) { return !findTransform(name)->sites(state).empty(); });
 }
 
+// Less is no work for several threads: a small window, say.
+static constexpr int64_t fewIterations = 64;
+
+/// Of the loops in `s`, nested ones times those around them; at most `fewIterations`, and as many where they are not
+/// known.
+static int64_t iterationsIn(const KernelModel &model, Stmt &s) {
+  int64_t inner = 1;
+  for (const StmtRef &child : s.body)
+    inner = std::max(inner, iterationsIn(model, *child));
+  if (!isLoop(s))
+    return inner;
+  const auto counted = asCountedLoop(s);
+  const auto length = counted ? (model.poly(counted->upper) - model.poly(counted->lower)).constant() : std::nullopt;
+  return length ? std::clamp<int64_t>(*length, 1, fewIterations) * inner / counted->step : fewIterations;
+}
+
+static bool hasLongLoop(const KernelState &state) {
+  return iterationsIn(KernelModel(*state.tree), *state.tree->body) >= fewIterations;
+}
+
 /// Which of them a kernel could have, by their place in `essential`. Tables of a block are offered once it is fixed.
 static std::set<size_t> essentialOf(const KernelState &state) {
   std::set<size_t> result;
   const std::optional<KernelState> fixed = withFixedBlock(state);
-  for (size_t i = 0; i < essential.size(); ++i)
+  for (size_t i = hasLongLoop(state) ? 0 : 1; i < essential.size(); ++i)
     if (hasSite(state, essential[i]) ||
         (fixed && essential[i].front() == "privatize-atomic" && hasSite(*fixed, essential[i])))
       result.insert(i);

@@ -6,6 +6,7 @@
 // changed in a different one (requireSameThread).
 //
 //===----------------------------------------------------------------------===//
+#include "JoinParts.h"
 #include "LaunchTurns.h"
 #include "SinkTurns.h"
 #include "optiml/Analysis/Bounds.h"
@@ -13,6 +14,7 @@
 #include "optiml/Canonicalize/GlobalIndex.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace optiml;
 
@@ -44,6 +46,7 @@ public:
     isKnown = llvm::all_of(threads, [](int64_t count) { return count > 0; });
     if (!kernel()->maxThreads && !(isKnown && threads[0] * threads[1] * threads[2] <= alwaysFits))
       kernel()->maxThreads = 1024; // with registers to spare for any block
+    joinInTurns();
     auto body = inOrder();
     if (!body)
       return body.takeError();
@@ -53,7 +56,8 @@ public:
   }
 
 private:
-  bool isKnown = false; ///< the shape of the first launch's blocks
+  bool isKnown = false;           ///< the shape of the first launch's blocks
+  std::vector<PartJoiner> joined; ///< which keep statements that are left out
 
   bool hasOwnThreads(size_t instance) const { return made.blocks.launches[instances[instance].launch].ownThreads; }
 
@@ -83,6 +87,38 @@ private:
         return *rows;
     }
     return Poly();
+  }
+
+  /// What launches that follow one another in each turn have in common stands once: guards, and the places of threads.
+  void joinInTurns() {
+    for (size_t begin = 0, end; begin < instances.size(); begin = end) {
+      auto goesOn = [&](size_t i) {
+        const SequenceLaunch &first = launches[instances[begin].launch], &next = launches[instances[i].launch];
+        return first.loop && next.loop == first.loop && next.always && first.always &&
+               instances[i].odd == instances[begin].odd && !threadsWorkTogether(*parts.parts[i - 1]);
+      };
+      for (end = begin + 1; end < instances.size() && goesOn(end);)
+        ++end;
+      if (end == begin + 1)
+        continue;
+      auto together = std::make_shared<Kernel>(*kernel());
+      together->body = block();
+      PartJoiner joiner(together, [&](const Poly &p) {
+        return llvm::none_of(llvm::seq<unsigned>(0, instances.size()), [&](unsigned i) { return dependsOnTurn(i, p); });
+      });
+      for (size_t i = begin; i < end; ++i) {
+        Kernel part = *parts.parts[i];
+        part.params = kernel()->params;
+        part.body = block(std::move(instances[i].work));
+        instances[i].work.clear();
+        joiner.add(part, instances[i].launch);
+      }
+      showStrides(*together, joiner.strides);
+      instances[begin].work = together->body->body;
+      for (const auto &[s, launch] : joiner.partOf)
+        made.launchOf[s] = launch;
+      joined.push_back(std::move(joiner));
+    }
   }
 
   /// Where launches have other geometries: a thread does what the one with its element did.
@@ -165,12 +201,15 @@ private:
     for (unsigned axis = 0; axis < 3 && isKnown; ++axis)
       result.state.require(axisName("block", axis) + " == " + std::to_string(block[axis]),
                            "the kernel is written for blocks of this shape");
+    for (const PartJoiner &joiner : joined)
+      for (const Condition &condition : joiner.conditions)
+        result.state.require(condition.expression.str(), condition.why);
+    ArrayPairs disjoint;
     {
       const KernelModel model(*kernel(), isKnown ? block : std::array<int64_t, 3>{0, 0, 0});
       std::vector<BroughtPart> turnsOf(launches.size());
       for (unsigned launch : made.repeated)
         turnsOf[launch] = {{}, /*tookTurns=*/true, {turns[*launches[launch].loop]}};
-      ArrayPairs disjoint;
       bool flows = false;
       const Planes planes = stepsOfPointers();
       if (llvm::Error e = requireSameThread(result.state, model, made.launchOf, {}, turnsOf, disjoint, flows, &planes))
@@ -181,10 +220,12 @@ private:
         return notApplicable("the compiler may round what is computed in other ways (--optiml-fp=strict)");
       made.blocks.turnsInGrid = areApart(model, planes, result.state);
     }
+    forwardStores(*kernel(), disjoint);
     if (made.blocks.turnsInGrid)
       spreadTurns();
     for (unsigned loop = 0; loop < turns.size(); ++loop)
-      if (llvm::count_if(instances, [&](const Instance &i) { return launches[i.launch].loop == loop; }) == 1)
+      if (llvm::count_if(instances,
+                         [&](const Instance &i) { return launches[i.launch].loop == loop && !i.work.empty(); }) == 1)
         sinkTurns(*kernel(), turns[loop], valuesInTurns());
     for (const auto &[declaration, value] : made.valueOf)
       declaration->expr = value;

@@ -344,6 +344,6 @@ void LaunchTurns::tellLaunches() {
       made.repeated.insert(instance.launch);
   for (const Instance &instance : instances)
     for (const StmtRef &s : instance.work)
-      walk(*s, [&](Stmt &inner) { made.launchOf[&inner] = instance.launch; });
+      walk(*s, [&](Stmt &inner) { made.launchOf.try_emplace(&inner, instance.launch); });
   walk(*kernel()->body, [&](Stmt &s) { made.launchOf.try_emplace(&s, 0); }); // what stands around them
 }

@@ -29,9 +29,12 @@ __global__ void keep(const int *value, int *most, int *when, int t, int n) {
 // PATHS-DAG: gray_keep_{{fused}}: 1 optimized, 0 original
 // CHECK-LABEL: gray_keep_{{fused}}(
 // CHECK: int at = blockIdx.x * blockDim.x + threadIdx.x;
-// CHECK-NEXT: if (at < height * width) {
-// CHECK: int left = max(at % width - 1, 0);
-// CHECK-NEXT: value[at] = gain * (frame[at].x + 2 * frame[at / width * width + left].y);
+// CHECK: if (at < height * width) {
+// CHECK-NEXT: int left = max(at % width - 1, 0);
+// CHECK-NEXT: for (int turn = 0; turn < turns; ++turn) {
+// CHECK: int value_value = gain * (frame[at].x + 2 * frame[at / width * width + left].y);
+// CHECK-NEXT: value[at] = value_value;
+// CHECK-NEXT: if (value_value > most[at]) {
 // CHECK: launch.launchGrid.x == launchLoop0.launches1[0].launchGrid.x
 
 // Planes of a measurement are a third axis of the one kernel, and a loop of the other.
