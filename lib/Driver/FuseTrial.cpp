@@ -9,6 +9,7 @@
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <limits>
 #include <regex>
 
 using namespace optiml;
@@ -125,6 +126,19 @@ static double secondsWithFewThreads(const FusionCandidate &fusion, const Backend
       seconds += use->seconds * std::min(it->second, resident) / fewest;
   }
   return seconds;
+}
+
+/// Launches of a thread an element that are to have one kernel have about as many threads, or else other elements.
+static bool haveOtherElements(const FusionCandidate &fusion, const Backend &backend) {
+  constexpr double roundedUp = 2; // to whole blocks, along several axes
+  double fewest = std::numeric_limits<double>::infinity(), most = 0;
+  for (const KernelState &part : fusion.parts)
+    for (const LaunchImage &launch : backend.performance().launches)
+      if (launch.kernel == part.rewrite.originalSymbol) {
+        fewest = std::min(fewest, double(threadsOf(launch)));
+        most = std::max(most, double(threadsOf(launch)));
+      }
+  return fusion.fusion.kernel.keepsThreads && most > roundedUp * fewest;
 }
 
 // Fused kernels that are no slower as they are may still be rewritten better than their parts.
@@ -316,6 +330,10 @@ std::vector<FusionCandidate> Trial::candidates(bool overRows) {
   std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
     if (needsThreads(fusion, backend)) {
       notes.push_back(partNames(fusion) + " stay apart: they gain more by more threads");
+      return true;
+    }
+    if (haveOtherElements(fusion, backend)) {
+      notes.push_back(partNames(fusion) + " stay apart: their launches have other numbers of threads");
       return true;
     }
     const double seconds = losesThreads(fusion.fusion.kernel) ? secondsWithFewThreads(fusion, backend) : 0;

@@ -9,9 +9,7 @@
 #include "JoinParts.h"
 #include "LaunchTurns.h"
 #include "SinkTurns.h"
-#include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/TreeQueries.h"
-#include "optiml/Canonicalize/GlobalIndex.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -80,10 +78,7 @@ private:
     for (unsigned i = 0; i < instances.size(); ++i) {
       if (launches[instances[i].launch].like != geometry)
         continue;
-      const std::shared_ptr<Kernel> part = parts.parts[i]->clone();
-      normalizeGlobalIndex(*part, {0, 0, 0});
-      if (auto rows = upperBoundOf(KernelModel(*part), "globalIdx.x", /*ofWrites=*/true);
-          rows && !dependsOnTurn(i, *rows))
+      if (auto rows = elementsAlongX(*parts.parts[i]); rows && !dependsOnTurn(i, *rows))
         return *rows;
     }
     return Poly();
@@ -139,6 +134,8 @@ private:
       if (!launch.ownThreads)
         continue;
       Kernel &part = *parts.parts[i];
+      if (isAlongX(part) && elementsAlongX(part) != std::optional(space.rows))
+        return notApplicable("launches have other numbers of elements");
       part.params = kernel()->params; // the extents may be those of another part
       space.name = freshName(made.taken, "at");
       auto brought = bring(i, part, space, {"grid.x", "grid.y", "grid.z"});

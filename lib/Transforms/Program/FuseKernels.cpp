@@ -96,6 +96,7 @@ public:
       taken.insert(param.name);
     RowSpace space = given;
     space.name = freshName(taken, given.name);
+    const std::optional<Poly> elements = given.ofElements ? elementsAlongX(*parts[geometry]) : std::nullopt;
     std::vector<Condition> covers;
     for (const std::shared_ptr<Kernel> &part : parts) {
       KernelModel model(*part);
@@ -108,7 +109,9 @@ public:
       }
       if (llvm::Error e = requireVisible(*part, model, Meetings::None)) // whose threads can be one thread
         return e;
-      part->params = fused->params; // the rows' extents may be those of another part
+      if (given.ofElements && isAlongX(*part) && (!elements || elementsAlongX(*part) != elements))
+        return notApplicable("they have other numbers of elements"); // as it seems
+      part->params = fused->params;                                  // the rows' extents may be those of another part
       auto brought = bringToRows(*part, space, taken);
       if (!brought)
         return brought.takeError();

@@ -40,6 +40,8 @@ struct RowSpace {
 };
 /// Whether a thread's place in the grid says what its element is, along x alone.
 bool isAlongX(const Kernel &kernel);
+/// How many elements such a kernel has, by its bounds.
+std::optional<Poly> elementsAlongX(const Kernel &kernel);
 /// What a launch of such threads must be to have one for each of the rows, as brought from another kernel.
 llvm::Expected<std::vector<Condition>> coverRows(const KernelModel &model, const Poly &rows);
 /// As the kernel's accesses suggest; empty where its threads have more than one element and more than one axis.

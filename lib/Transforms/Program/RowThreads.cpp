@@ -140,6 +140,12 @@ bool optiml::isAlongX(const Kernel &kernel) {
   return !ofX.empty() && !ofX.count("gridDim") && builtinsOf(kernel, 1).empty() && builtinsOf(kernel, 2).empty();
 }
 
+std::optional<Poly> optiml::elementsAlongX(const Kernel &kernel) {
+  const std::shared_ptr<Kernel> part = kernel.clone();
+  normalizeGlobalIndex(*part, {0, 0, 0});
+  return upperBoundOf(KernelModel(*part), "globalIdx.x", /*ofWrites=*/true);
+}
+
 llvm::Expected<std::vector<Condition>> optiml::coverRows(const KernelModel &model, const Poly &rows) {
   auto text = planText(model, rows);
   if (!text)

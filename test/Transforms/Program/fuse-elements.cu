@@ -152,7 +152,8 @@ template <typename T> static void show(const char *name, const T *device, int n)
 }
 
 int main(int argc, char **argv) {
-  const int w = atoi(argv[1]), h = atoi(argv[2]), d = atoi(argv[3]), n = w * h, volume = n * d;
+  const int w = argc > 1 ? atoi(argv[1]) : 70, h = argc > 2 ? atoi(argv[2]) : 37, d = argc > 3 ? atoi(argv[3]) : 3;
+  const int n = w * h, volume = n * d;
   const bool few = argc > 4;
   if (w < 1 || h < 1 || d < 1)
     return 1;
