@@ -21,7 +21,7 @@ struct SteppedLoop {
 
 class Visitor {
 public:
-  Visitor(Kernel &kernel, const Stmt &declaration) : kernel(kernel), array(declaration.text), taken(allNames(kernel)) {
+  Visitor(const Kernel &kernel, const Stmt &declaration) : array(declaration.text), taken(allNames(kernel)) {
     for (const ExprRef &extent : declaration.dims)
       extents.push_back(*constantValue(extent));
   }
@@ -33,7 +33,6 @@ private:
   bool findRange(const Stmt &loop, SteppedLoop &found) const;
   StmtRef overAllPlaces(const StmtRef &loop, const SteppedLoop &found);
 
-  Kernel &kernel;
   const std::string array;
   std::vector<int64_t> extents;
   std::set<std::string> taken;
