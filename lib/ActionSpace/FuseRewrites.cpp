@@ -158,6 +158,16 @@ llvm::Expected<FusionCandidate> FusionFinder::begin(llvm::ArrayRef<unsigned> sit
   return candidate;
 }
 
+/// `first`, or what `next` makes where there is none; where neither is, why the first is not.
+static llvm::Expected<FusedLaunches> orElse(llvm::Expected<FusedLaunches> first,
+                                            llvm::function_ref<llvm::Expected<FusedLaunches>()> next) {
+  if (first)
+    return first;
+  auto second = next();
+  llvm::consumeError(second ? first.takeError() : second.takeError());
+  return second ? std::move(second) : std::move(first);
+}
+
 /// `sites`: of the run, as they follow one another.
 llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::ArrayRef<unsigned> sites) {
   std::set<std::string> dead;
@@ -176,23 +186,12 @@ llvm::Expected<FusionCandidate> FusionFinder::fuse(const LaunchRun &run, llvm::A
   const bool sameThreads = llvm::all_of(sites, [&](unsigned index) { return alike(site(sites[0]), site(index)); });
   auto fused = sameThreads ? fuseKernels(parts, name, strictFloat)
                            : llvm::Expected<FusedLaunches>(notApplicable("it has another grid or block"));
-  if (!fused)
-    if (auto elements = fuseOverElements(parts, name, strictFloat)) {
-      llvm::consumeError(fused.takeError());
-      fused = std::move(elements);
-    } else {
-      llvm::consumeError(elements.takeError());
-    }
-  if (!fused && overRows) {
-    const bool together = llvm::any_of(parts, [](const KernelPart &part) { return threadsWorkTogether(*part.tree); });
-    auto rows = together ? fuseBlocksOverRows(sites, candidate, parts, name) : fuseOverRows(parts, name, strictFloat);
-    if (!rows) {
-      llvm::consumeError(rows.takeError());
-      return fused.takeError();
-    }
-    llvm::consumeError(fused.takeError());
-    fused = std::move(rows);
-  }
+  fused = orElse(std::move(fused), [&] { return fuseOverElements(parts, name, strictFloat); });
+  if (overRows)
+    fused = orElse(std::move(fused), [&] {
+      const bool together = llvm::any_of(parts, [](const KernelPart &part) { return threadsWorkTogether(*part.tree); });
+      return together ? fuseBlocksOverRows(sites, candidate, parts, name) : fuseOverRows(parts, name, strictFloat);
+    });
   if (!fused)
     return fused.takeError();
   fusion.kernel = std::move(fused->kernel);
@@ -226,15 +225,11 @@ llvm::Expected<FusionCandidate> FusionFinder::fuseInBlocks(const LaunchRun &run,
   if (areTurns &&
       (!fused || (sameThreads && (!fused->kernel.blocks->rowOfThread || !fused->kernel.blocks->checkText.empty())))) {
     auto launches = launchSequence(run, first, count, host, candidate->parts, /*anyArgument=*/true);
-    auto inThreads = launches ? threadsOf(run.sites, first, *launches, alike, name)
+    auto inThreads = launches ? orElse(threadsOf(run.sites, first, *launches, alike, name),
+                                       [&] { // perhaps they are only taken for alike
+                                         return threadsOf(run.sites, first, *launches, isSpelledAlike, name);
+                                       })
                               : llvm::Expected<FusedLaunches>(launches.takeError());
-    if (launches && !inThreads) // perhaps they are only taken for alike
-      if (auto again = threadsOf(run.sites, first, *launches, isSpelledAlike, name)) {
-        llvm::consumeError(inThreads.takeError());
-        inThreads = std::move(again);
-      } else {
-        llvm::consumeError(again.takeError());
-      }
     if (inThreads) {
       llvm::consumeError(fused.takeError());
       fused = std::move(inThreads);

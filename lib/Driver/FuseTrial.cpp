@@ -38,7 +38,8 @@ static int64_t iterationsIn(const KernelModel &model, Stmt &s) {
     return inner;
   const auto counted = asCountedLoop(s);
   const auto length = counted ? (model.poly(counted->upper) - model.poly(counted->lower)).constant() : std::nullopt;
-  return length ? std::clamp<int64_t>(*length, 1, fewIterations) * inner / counted->step : fewIterations;
+  return length ? std::min(fewIterations, std::clamp<int64_t>(*length, 1, fewIterations) * inner / counted->step)
+                : fewIterations;
 }
 
 static bool hasLongLoop(const KernelState &state) {

@@ -266,12 +266,12 @@ void optiml::emu::instrumentAccesses(DeviceModule &dm) {
         continue;
       }
       if (verify) {
+        const unsigned site = dm.addSite(access.inst, access.size, access.kind, access.alignment);
         if (access.kind == AccessLoad || access.kind == AccessReadOnlyLoad) {
-          const unsigned site = dm.addSite(access.inst, access.size, access.kind, access.alignment);
           b.SetInsertPoint(branchUnlessKnown(dm, access, site, nullptr));
           b.SetCurrentDebugLocation(access.inst->getDebugLoc());
         }
-        dm.call(b, "optiml_access", {access.pointer, dm.site(b, access.size, access.kind, access.alignment)});
+        dm.call(b, "optiml_access", {access.pointer, b.getInt32(site)});
         continue;
       }
       if (isKnownGood(access, f.getDataLayout()))

@@ -21,7 +21,7 @@ public:
   Comparison(OriginalBuilds &originals, const Toolchain &toolchain, const std::string &path,
              const std::string &changedText, const CompileOptions &compile, const CompareOptions &options, TempDir dir)
       : originals(originals), toolchain(toolchain), path(path),
-        changedText(physicalLines(changedText + options.appended)), options(options), compile(compile),
+        changedText(physicalLines(changedText + options.appended)), compile(compile), options(options),
         changedBuilder(compile, {{path, this->changedText}}, toolchain), runner(options, std::move(dir)) {}
   llvm::Expected<VerifyReport> run();
 
@@ -104,8 +104,8 @@ private:
   const std::string &path;
   std::string changedText; ///< with its own numbers of lines
   std::string originalText;
-  const CompareOptions &options;
   const CompileOptions &compile;
+  const CompareOptions &options;
   emu::ProgramBuilder changedBuilder;
   ProgramRunner runner;
   std::string shadowProgram, changedProgram;

@@ -124,10 +124,7 @@ private:
     if (!geometry)
       return notApplicable("the launches have other geometries");
     made.blocks.geometry = *geometry;
-    RowSpace space;
-    space.inner = space.outer = Poly(1);
-    space.ofElements = true;
-    space.rows = rowsOf(*geometry);
+    RowSpace space = elementSpace(rowsOf(*geometry));
     for (unsigned i = 0; i < instances.size(); ++i) {
       RowBlocks::Launch &launch = made.blocks.launches[instances[i].launch];
       launch.ownThreads = launches[instances[i].launch].like != *geometry;

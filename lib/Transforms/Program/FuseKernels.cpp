@@ -211,45 +211,17 @@ llvm::Expected<FusedLaunches> optiml::fuseKernels(const std::vector<KernelPart> 
 // Of ways to share rows among threads; each costs what fusing costs.
 static constexpr size_t mostSpaces = 6;
 
-llvm::Expected<FusedLaunches> optiml::fuseOverRows(const std::vector<KernelPart> &parts, const std::string &name,
-                                                   bool strictFloat) {
-  Fuser first(name);
-  for (const KernelPart &part : parts)
-    if (llvm::Error e = first.add(part))
-      return std::move(e);
+/// In the first of these ways that is possible, each with the part whose launch has the threads; or why the first is
+/// not. `none`: there is none.
+static llvm::Expected<FusedLaunches> fuseInOneOf(llvm::ArrayRef<std::pair<unsigned, RowSpace>> spaces,
+                                                 const std::vector<KernelPart> &parts, const std::string &name,
+                                                 bool strictFloat, const char *none) {
   std::optional<std::string> refused;
-  auto spaces = first.spaces();
-  for (size_t i = 0; i < std::min(spaces.size(), mostSpaces); ++i) {
+  for (const auto &[geometry, space] : spaces.take_front(std::min(spaces.size(), mostSpaces))) {
     Fuser fuser(name);
     for (const KernelPart &part : parts)
       if (llvm::Error e = fuser.add(part))
         return std::move(e);
-    llvm::Error brought = fuser.bringTo(spaces[i].second, spaces[i].first);
-    auto fused = brought ? llvm::Expected<FusedLaunches>(std::move(brought)) : fuser.finish(strictFloat);
-    if (fused)
-      return fused;
-    std::string why = llvm::toString(fused.takeError());
-    refused = refused.value_or(why);
-  }
-  return notApplicable("{0}", refused.value_or("none of them has a thread for each row"));
-}
-
-llvm::Expected<FusedLaunches> optiml::fuseOverElements(const std::vector<KernelPart> &parts, const std::string &name,
-                                                       bool strictFloat) {
-  std::optional<std::string> refused;
-  Fuser first(name);
-  for (const KernelPart &part : parts)
-    if (llvm::Error e = first.add(part))
-      return std::move(e);
-  for (unsigned geometry : first.elementwise()) {
-    Fuser fuser(name);
-    for (const KernelPart &part : parts)
-      if (llvm::Error e = fuser.add(part))
-        return std::move(e);
-    RowSpace space;
-    space.name = "at";
-    space.inner = space.outer = Poly(1);
-    space.ofElements = true;
     llvm::Error brought = fuser.bringTo(space, geometry);
     auto fused = brought ? llvm::Expected<FusedLaunches>(std::move(brought)) : fuser.finish(strictFloat);
     if (fused)
@@ -257,5 +229,26 @@ llvm::Expected<FusedLaunches> optiml::fuseOverElements(const std::vector<KernelP
     std::string why = llvm::toString(fused.takeError());
     refused = refused.value_or(why);
   }
-  return notApplicable("{0}", refused.value_or("none of them has its elements along one axis alone"));
+  return notApplicable("{0}", refused.value_or(none));
+}
+
+llvm::Expected<FusedLaunches> optiml::fuseOverRows(const std::vector<KernelPart> &parts, const std::string &name,
+                                                   bool strictFloat) {
+  Fuser first(name);
+  for (const KernelPart &part : parts)
+    if (llvm::Error e = first.add(part))
+      return std::move(e);
+  return fuseInOneOf(first.spaces(), parts, name, strictFloat, "none of them has a thread for each row");
+}
+
+llvm::Expected<FusedLaunches> optiml::fuseOverElements(const std::vector<KernelPart> &parts, const std::string &name,
+                                                       bool strictFloat) {
+  Fuser first(name);
+  for (const KernelPart &part : parts)
+    if (llvm::Error e = first.add(part))
+      return std::move(e);
+  std::vector<std::pair<unsigned, RowSpace>> spaces;
+  for (unsigned geometry : first.elementwise())
+    spaces.emplace_back(geometry, elementSpace(Poly()));
+  return fuseInOneOf(spaces, parts, name, strictFloat, "none of them has its elements along one axis alone");
 }

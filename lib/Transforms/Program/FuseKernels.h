@@ -38,6 +38,8 @@ struct RowSpace {
   /// done by one thread.
   bool ofElements = false;
 };
+/// So many elements; 0: it is not known.
+RowSpace elementSpace(const Poly &rows);
 /// Whether a thread's place in the grid says what its element is, along x alone.
 bool isAlongX(const Kernel &kernel);
 /// How many elements such a kernel has, by its bounds.

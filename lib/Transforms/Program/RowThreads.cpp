@@ -135,6 +135,12 @@ std::vector<RowSpace> optiml::rowSpaces(const Kernel &kernel) {
   return found;
 }
 
+RowSpace optiml::elementSpace(const Poly &rows) {
+  RowSpace space{"at", rows, Poly(1), Poly(1), {}};
+  space.ofElements = true;
+  return space;
+}
+
 bool optiml::isAlongX(const Kernel &kernel) {
   const std::set<std::string> ofX = builtinsOf(kernel, 0);
   return !ofX.empty() && !ofX.count("gridDim") && builtinsOf(kernel, 1).empty() && builtinsOf(kernel, 2).empty();
