@@ -82,6 +82,21 @@ llvm::Expected<bool> Comparison::isUnused(const ProgramOutcome &changed) {
          other->faults.size() == changed.faults.size() && sameBytes(changed.log, other->log);
 }
 
+llvm::Expected<bool> Comparison::hangs(const ProgramOutcome &original, const ProgramOutcome &changed) {
+  constexpr double manyTimes = 10; // what the original takes
+  if (changed.process.seconds < manyTimes * original.process.seconds)
+    return false;
+  // Threads that wait for one another cost the emulator a hundred times what other threads do.
+  if (changed.input.seconds >= hangSeconds)
+    return true;
+  ProgramInput input = changed.input;
+  input.seconds = hangSeconds;
+  llvm::Expected<ProgramOutcome> again = runWithoutRaces(input, changed.order);
+  if (!again)
+    return again.takeError();
+  return again->process.timedOut;
+}
+
 llvm::Expected<bool> Comparison::judgeEnd(const ProgramInput &input, const ProgramOutcome &original,
                                           const ProgramOutcome &changed, std::string &skipped) {
   std::vector<ReplayFault> bad;
@@ -122,12 +137,15 @@ llvm::Expected<bool> Comparison::judgeEnd(const ProgramInput &input, const Progr
                   "the original does this too, so that nothing can be compared: " + bad.back().message);
   }
   // Sizes that were looked for, and not asked for, may be too large for the one program and not for the other.
-  constexpr double patience = 10; // times what the original takes
   const ProcessResult &end = changed.process;
-  const bool mayBeSlow = end.timedOut && end.seconds < patience * original.process.seconds;
-  if (!input.given && (end.overMemory || mayBeSlow)) {
-    skipped = "the changed program " + end.describe();
-    return true;
+  if (!input.given && (end.overMemory || end.timedOut)) {
+    llvm::Expected<bool> hang = end.timedOut ? hangs(original, changed) : false;
+    if (!hang)
+      return hang.takeError();
+    if (!*hang) {
+      skipped = "the changed program " + end.describe();
+      return true;
+    }
   }
   if (end.timedOut)
     return fail(Verdict::Timeout, "the changed program " + end.describe(), input.name);

@@ -38,6 +38,8 @@ private:
                                 const ProgramOutcome &changed, std::string &skipped);
   llvm::Expected<bool> judgeResults(const ProgramInput &input, ProgramOutcome &original, const ProgramOutcome &changed,
                                     std::string &skipped);
+  /// Whether a run that was stopped at its limit goes on for ever, as far as hangSeconds tell.
+  llvm::Expected<bool> hangs(const ProgramOutcome &original, const ProgramOutcome &changed);
   /// Whether nothing depends on shared memory that nothing has written.
   llvm::Expected<bool> isUnused(const ProgramOutcome &changed);
   bool judgeOutput(const ProgramInput &input, const ProcessResult &original, const ProcessResult &changed);
@@ -122,6 +124,7 @@ private:
   std::set<Arguments> compared;
   std::map<Arguments, bool> suspects; ///< on which the changed program alone failed; whether it ran too long
   unsigned dataKind = 0;
+  static constexpr double hangSeconds = 12; ///< what nobody asked for ends sooner
   static constexpr size_t mostFindings = 20;
   std::map<std::string, size_t> findings;                                ///< by key
   std::vector<std::pair<std::string, std::vector<std::string>>> leftOut; ///< reasons, with the inputs' names

@@ -160,7 +160,6 @@ static double sizeOf(const Arguments &arguments) {
 }
 
 llvm::Expected<bool> Comparison::trySuspects(const Deadline &deadline) {
-  constexpr double patience = 12;     // seconds
   constexpr double largest = 1 << 16; // a version may take long for more
   std::vector<std::pair<Arguments, bool>> found(suspects.begin(), suspects.end());
   suspects.clear();
@@ -177,7 +176,7 @@ llvm::Expected<bool> Comparison::trySuspects(const Deadline &deadline) {
         return isQuick.takeError();
       if (!*isQuick)
         continue;
-      llvm::Expected<bool> good = compareWith(line, patience, patience);
+      llvm::Expected<bool> good = compareWith(line, hangSeconds, hangSeconds);
       if (!good || !*good)
         return good;
       break;
