@@ -70,3 +70,15 @@ static __attribute__((device)) inline void __nv_atomic_store_n(T *p, V v, int or
   else
     __atomic_store_n(p, (T)v, __ATOMIC_RELEASE);
 }
+// Programs ask by these whether nvcc reads them. The toolkit's headers that ask do so for what only nvcc has, and are
+// read before.
+#include <nv/target>
+#if __has_include(<cuda/std/__cccl/compiler.h>)
+#include <cuda/std/__cccl/compiler.h>
+#endif
+#define __NVCC__ 1
+#undef __CUDACC__
+#define __CUDACC__ 1 // Clang's has no value
+#define __CUDACC_VER_MAJOR__ (CUDART_VERSION / 1000)
+#define __CUDACC_VER_MINOR__ (CUDART_VERSION % 1000 / 10)
+#define __CUDACC_VER_BUILD__ 0

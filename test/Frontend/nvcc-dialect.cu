@@ -1041,3 +1041,26 @@ __global__ void k(unsigned *flag, unsigned long long *value) {
 }
 void h(unsigned *flag, unsigned long long *value) { k<<<1, 1>>>(flag, value); }
 } // namespace c_atomic_of_an_order
+namespace c_asks_for_nvcc {
+#ifdef __NVCC__
+#define ON_BOTH __host__ __device__
+#else
+#define ON_BOTH
+#endif
+ON_BOTH inline float half(float x) { return x / 2; }
+__global__ void k(float *a) { a[0] = half(a[0]); }
+void h(float *a) { k<<<1, 1>>>(a); }
+} // namespace c_asks_for_nvcc
+namespace c_value_of_cudacc {
+#if __CUDACC__
+__device__ inline float half(float x) { return x / 2; }
+#endif
+__global__ void k(float *a) { a[0] = half(a[0]); }
+void h(float *a) { k<<<1, 1>>>(a); }
+} // namespace c_value_of_cudacc
+namespace c_version_of_nvcc {
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1200
+__global__ void k(float *a) { a[0] = 1; }
+#endif
+void h(float *a) { k<<<1, 1>>>(a); }
+} // namespace c_version_of_nvcc
