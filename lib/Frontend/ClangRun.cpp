@@ -13,8 +13,7 @@ using namespace optiml;
 
 namespace {
 
-/// Files that exist only in memory, beside the real ones.
-constexpr const char *declarationsFile = "/optiml/declarations.cuh", *libdeviceFile = "/optiml/libdevice.cuh";
+constexpr const char *declarationsFile = "/optiml/declarations.cuh";
 
 /// Keeps the errors as text, and the few warnings that tell of a program that would be understood wrongly.
 class ErrorCollector : public clang::DiagnosticConsumer {
@@ -67,7 +66,12 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> optiml::clangFileSystem() {
 std::vector<std::string> optiml::clangCommand(const CompileOptions &options, const Toolchain &toolchain, View view) {
   std::vector<std::string> args = {toolchain.resourceDir + "/../../../bin/clang++"};
   llvm::append_range(args, options.clangArgs(toolchain, view));
-  llvm::append_range(args, std::vector<std::string>{"-include", declarationsFile});
+  // Host code as lenient as the usual host compiler takes it, which does not optimize by default.
+  if (view == View::Host)
+    args.insert(args.end(), {"-O2", "-fwrapv", "-fno-strict-aliasing", "-fno-delete-null-pointer-checks", "-fPIC"});
+  else
+    args.push_back("-O1");
+  args.insert(args.end(), {"-include", declarationsFile});
   return args;
 }
 
@@ -84,10 +88,11 @@ llvm::Error optiml::runClang(const ClangRun &run, const CompileOptions &options,
   }
 
   std::vector<std::string> args = clangCommand(options, toolchain, run.view);
+  llvm::append_range(args, run.languageArgs);
+  const std::vector<std::string> flags = args;
   if (run.defineLibdevice)
-    llvm::append_range(args, std::vector<std::string>{"-include", libdeviceFile});
-  llvm::append_range(args, run.extraArgs);
-  std::vector<std::string> flags = args;
+    args.insert(args.end(), {"-include", libdeviceFile});
+  llvm::append_range(args, run.codeGenArgs);
   args.push_back(run.path);
   std::string key = llvm::join(args, llvm::StringRef("\0", 1));
   auto argPointers = llvm::map_to_vector(args, [](const std::string &arg) { return arg.c_str(); });

@@ -99,13 +99,8 @@ optiml::emitDeviceModule(const std::string &path, const std::optional<std::strin
   run.defineLibdevice = true;
   // Unoptimized, but without the optnone attribute that -O0 brings, nor the ban on unrolling that -O1 does.
   // NotePointers comes after the code, and needs the tree.
-  run.extraArgs = {"-O1",
-                   "-funroll-loops",
-                   "-Xclang",
-                   "-disable-llvm-passes",
-                   "-gline-tables-only",
-                   "-Xclang",
-                   "-no-clear-ast-before-backend"};
+  run.codeGenArgs = {"-funroll-loops",     "-Xclang", "-disable-llvm-passes",
+                     "-gline-tables-only", "-Xclang", "-no-clear-ast-before-backend"};
   EmitDeviceCode action(&context);
   return emitModule(run, options, toolchain, action);
 }
@@ -115,11 +110,8 @@ static ClangRun hostRun(const std::string &path, const std::optional<std::string
   run.path = path;
   run.text = text;
   run.view = View::Host;
-  // Clang writes registration calls only when it has device code to embed; an empty file will do. Lenient where the
-  // usual host compiler, which does not optimize by default, would be.
-  run.extraArgs = {"-O2",      "-fwrapv", "-fno-strict-aliasing",     "-fno-delete-null-pointer-checks",
-                   "-fPIC",    "-Xclang", "-fcuda-include-gpubinary", "-Xclang",
-                   "/dev/null"};
+  // Clang writes registration calls only when it has device code to embed; an empty file will do.
+  run.codeGenArgs = {"-Xclang", "-fcuda-include-gpubinary", "-Xclang", "/dev/null"};
   run.mayPrecompile = false; // a host is compiled once
   return run;
 }
@@ -129,9 +121,8 @@ optiml::emitHostModule(const std::string &path, const std::optional<std::string>
                        const Toolchain &toolchain, bool strict, llvm::LLVMContext &context) {
   ClangRun run = hostRun(path, text);
   if (strict)
-    run.extraArgs.push_back("-fno-wrapv");
-  for (const char *arg : {"-Xclang", "-disable-llvm-passes", "-gline-tables-only"})
-    run.extraArgs.push_back(arg);
+    run.languageArgs = {"-fno-wrapv"};
+  run.codeGenArgs.insert(run.codeGenArgs.end(), {"-Xclang", "-disable-llvm-passes", "-gline-tables-only"});
   clang::EmitLLVMOnlyAction action(&context);
   return emitModule(run, options, toolchain, action);
 }

@@ -70,9 +70,11 @@ std::string leadingIncludes(llvm::StringRef text) {
         break;
       continue;
     }
-    if (include.match(line))
-      lines += line.split("//").first.rtrim().str() + "\n";
-    else if (!comment.match(line))
+    if (include.match(line)) {
+      std::string plain = line.split("//").first.rtrim().str() + "\n";
+      if (!llvm::StringRef(lines).contains(plain)) // a second time it adds nothing
+        lines += plain;
+    } else if (!comment.match(line))
       break;
     text = rest;
   }
@@ -88,6 +90,7 @@ bool build(const clang::CompilerInvocation &invocation, const std::string &inclu
   llvm::FileRemover remove(scratch);
 
   auto copy = std::make_shared<clang::CompilerInvocation>(invocation);
+  llvm::erase(copy->getPreprocessorOpts().Includes, libdeviceFile);
   clang::FrontendOptions &frontend = copy->getFrontendOpts();
   clang::InputKind kind = frontend.Inputs.front().getKind();
   const char *source = "/optiml/includes.cu"; // exists in no file system
@@ -171,7 +174,6 @@ void optiml::precompileIncludes(clang::CompilerInvocation &invocation, llvm::Arr
   };
   add(clang::getClangFullRepositoryVersion());
   add(missingDeclarations);
-  add(libdeviceDefinitions);
   for (const std::string &flag : flags)
     add(flag);
   bool relative = false, users = false;
@@ -188,6 +190,6 @@ void optiml::precompileIncludes(clang::CompilerInvocation &invocation, llvm::Arr
     header = settle(hash, includes, invocation, vfs);
   if (header.empty() && (header = settle(hash, "", invocation, vfs)).empty())
     return;
-  options.Includes.clear();
+  llvm::erase_if(options.Includes, [](const std::string &file) { return file != libdeviceFile; });
   options.ImplicitPCHInclude = header;
 }

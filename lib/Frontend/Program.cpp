@@ -70,6 +70,7 @@ llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path,
                                                         const CompileOptions &options, const Toolchain &toolchain,
                                                         View view) {
   std::vector<std::string> args = clangCommand(options, toolchain, view);
+  const std::vector<std::string> flags = args;
   args.insert(args.end(), {"-fsyntax-only", path});
   auto argv = llvm::map_to_vector(args, [](const std::string &arg) { return arg.c_str(); });
 
@@ -87,8 +88,7 @@ llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path,
     return makeError("{0}: Clang does not accept these options: {1}", path, driverMessages);
   invocation->getPreprocessorOpts().addRemappedFile(path, llvm::MemoryBuffer::getMemBufferCopy(text, path).release());
   invocation->getFrontendOpts().DisableFree = false;
-  args.pop_back();
-  precompileIncludes(*invocation, args, text, fileSystem);
+  precompileIncludes(*invocation, flags, text, fileSystem);
 
   auto diags = CompilerInstance::createDiagnostics(*fileSystem, *diagOptions, new IgnoringDiagConsumer, true);
   auto files = llvm::makeIntrusiveRefCnt<FileManager>(FileSystemOptions(), fileSystem);

@@ -22,18 +22,20 @@ namespace optiml {
 
 /// The real files, and over them those of PrecompiledIncludes.h, which exist only in memory.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> clangFileSystem();
-/// The driver's command line up to the source file: flags, and the declarations that Clang's CUDA headers lack.
+/// The driver's command line up to the source file: flags, and the declarations that Clang's CUDA headers lack. The
+/// same for whatever is done with the file, so that precompiled headers serve all of it.
 std::vector<std::string> clangCommand(const CompileOptions &options, const Toolchain &toolchain, View view);
 
 struct ClangRun {
   std::string path;                ///< the file, as the user named it
   std::optional<std::string> text; ///< replaces the file's content
   View view = View::Device;
-  std::vector<std::string> extraArgs; ///< further driver options
-  bool defineLibdevice = false;       ///< define __nv_* by the host's mathematics instead of leaving them declared
-  bool mayPrecompile = true;          ///< precompile the #include block once the same file is parsed a second time
-  bool warningsMatter = true;         ///< reject what Clang ignores with a warning although it changes the program
-  std::string outputFile;             ///< for actions that write one
+  std::vector<std::string> languageArgs; ///< further driver options that decide what the text means
+  std::vector<std::string> codeGenArgs;  ///< and those for the code that is made of it
+  bool defineLibdevice = false;          ///< define __nv_* by the host's mathematics instead of leaving them declared
+  bool mayPrecompile = true;             ///< precompile the #include block once the same file is parsed a second time
+  bool warningsMatter = true;            ///< reject what Clang ignores with a warning although it changes the program
+  std::string outputFile;                ///< for actions that write one
 };
 
 /// Fails with "file:line:column: message" lines when Clang reports errors. Thread-safe.
