@@ -68,23 +68,17 @@ bool decidesOverTurns(const Stmt *s, const std::set<const ValueDecl *> &variable
   if (!s)
     return false;
   auto isOne = [&](const Expr *e) {
-    auto *ref = dyn_cast<DeclRefExpr>(e->IgnoreParenImpCasts());
-    return ref && variables.count(ref->getDecl());
+    const VarDecl *v = holder(e);
+    return v && variables.count(v);
   };
   if (isa<BreakStmt>(s) && !inInnerLoop)
     return true;
   if (isa<ReturnStmt, GotoStmt>(s))
     return true;
-  if (auto *b = dyn_cast<BinaryOperator>(s); b && b->isAssignmentOp() && isOne(b->getLHS()))
+  if (auto *u = dyn_cast<UnaryOperator>(s); u && u->getOpcode() == UO_AddrOf && isOne(u->getSubExpr()))
     return true;
-  if (auto *u = dyn_cast<UnaryOperator>(s);
-      u && (u->isIncrementDecrementOp() || u->getOpcode() == UO_AddrOf) && isOne(u->getSubExpr()))
+  if (llvm::any_of(changedPlaces(s), isOne))
     return true;
-  if (auto *call = dyn_cast<CallExpr>(s))
-    if (const FunctionDecl *fn = call->getDirectCallee())
-      for (unsigned i = 0; i < std::min(call->getNumArgs(), fn->getNumParams()); ++i)
-        if (fn->getParamDecl(i)->getType()->isReferenceType() && isOne(call->getArg(i)))
-          return true;
   inInnerLoop |= isa<ForStmt, WhileStmt, DoStmt, CXXForRangeStmt, SwitchStmt>(s);
   return llvm::any_of(s->children(),
                       [&](const Stmt *child) { return decidesOverTurns(child, variables, inInnerLoop); });
@@ -147,6 +141,50 @@ bool optiml::asksForError(const Expr *condition) {
     return (isErrorCode(a->getType()) && isSuccess(b)) || (isErrorCode(b->getType()) && isSuccess(a));
   }
   return isErrorCode(condition->getType()); // if (status)
+}
+
+const VarDecl *optiml::holder(const Expr *e) {
+  e = e->IgnoreParenImpCasts();
+  if (auto *member = dyn_cast<MemberExpr>(e))
+    return member->isArrow() ? nullptr : holder(member->getBase());
+  if (auto *element = dyn_cast<ArraySubscriptExpr>(e)) {
+    const Expr *array = element->getBase()->IgnoreParenImpCasts();
+    return array->getType()->isConstantArrayType() ? holder(array) : nullptr;
+  }
+  auto *ref = dyn_cast<DeclRefExpr>(e);
+  return ref ? dyn_cast<VarDecl>(ref->getDecl()) : nullptr;
+}
+
+/// a = b of objects that are copied byte by byte.
+static bool isPlainAssignment(const CallExpr &call) {
+  const auto *method = dyn_cast_or_null<CXXMethodDecl>(call.getDirectCallee());
+  return method && isa<CXXOperatorCallExpr>(call) && method->isTrivial() &&
+         (method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator());
+}
+
+std::vector<const Expr *> optiml::changedPlaces(const Stmt *s) {
+  if (auto *b = dyn_cast<BinaryOperator>(s))
+    return b->isAssignmentOp() ? std::vector<const Expr *>{b->getLHS()} : std::vector<const Expr *>();
+  if (auto *u = dyn_cast<UnaryOperator>(s))
+    return u->isIncrementDecrementOp() ? std::vector<const Expr *>{u->getSubExpr()} : std::vector<const Expr *>();
+  const auto *call = dyn_cast<CallExpr>(s);
+  const FunctionDecl *fn = call ? call->getDirectCallee() : nullptr;
+  if (!fn)
+    return {};
+  std::vector<const Expr *> places;
+  const auto *method = dyn_cast<CXXMethodDecl>(fn);
+  const bool changesObject = method && method->isInstance() && !method->isConst() && !isGlance(*method);
+  // The object of an operator is its first argument, and no parameter.
+  const unsigned first = method && method->isInstance() && isa<CXXOperatorCallExpr>(call);
+  if (auto *member = dyn_cast<CXXMemberCallExpr>(call); member && changesObject)
+    places.push_back(member->getImplicitObjectArgument());
+  else if (first && changesObject)
+    places.push_back(call->getArg(0));
+  for (unsigned i = first; i < call->getNumArgs() && i - first < fn->getNumParams(); ++i)
+    if (const QualType type = fn->getParamDecl(i - first)->getType();
+        type->isReferenceType() && !type->getPointeeType().isConstQualified())
+      places.push_back(call->getArg(i));
+  return places;
 }
 
 llvm::StringRef optiml::useOfPointer(ASTContext &ast, const DeclRefExpr &ref) {
@@ -290,6 +328,8 @@ bool BetweenLaunches::variable(const DeclRefExpr *ref) {
 
 bool BetweenLaunches::call(const CallExpr *e) {
   const FunctionDecl *fn = e->getDirectCallee();
+  if (isPlainAssignment(*e))
+    return written(e->getArg(0)) && expr(e->getArg(1));
   const auto *method = dyn_cast_or_null<CXXMethodDecl>(fn);
   if (!fn || (method && (method->isVirtual() || !reads())))
     return refuse(e, "a call through a pointer or of a member");
@@ -319,6 +359,13 @@ bool BetweenLaunches::call(const CallExpr *e) {
   return good || refuse(e, "a call of " + fn->getQualifiedNameAsString());
 }
 
+bool BetweenLaunches::written(const Expr *place) {
+  const bool before = std::exchange(mayRead, false);
+  const bool good = expr(place);
+  mayRead = before;
+  return good;
+}
+
 bool BetweenLaunches::expr(const Expr *e) {
   if (auto *launch = dyn_cast<CUDAKernelCallExpr>(e)) {
     launches.push_back(launch);
@@ -331,14 +378,6 @@ bool BetweenLaunches::expr(const Expr *e) {
     return call(c);
   if (e->getType().isVolatileQualified())
     return refuse(e, "a volatile object");
-  // What the host writes there may tell another thread that the kernel has been launched.
-  auto written = [&](const Expr *place) {
-    bool before = mayRead;
-    mayRead = false;
-    bool good = expr(place);
-    mayRead = before;
-    return good;
-  };
   if (auto *b = dyn_cast<BinaryOperator>(e); b && b->isAssignmentOp())
     return written(b->getLHS()) && expr(b->getRHS());
   if (auto *u = dyn_cast<UnaryOperator>(e); u && u->isIncrementDecrementOp())

@@ -21,6 +21,12 @@ llvm::StringRef useOfPointer(clang::ASTContext &ast, const clang::DeclRefExpr &r
 /// Within a loop, where what comes before may come after, or a lambda.
 bool isInLoop(clang::ASTContext &ast, const clang::Stmt *s);
 
+/// The variable that holds what the expression names: itself, a member of it or an element of an array; null: none
+/// does.
+const clang::VarDecl *holder(const clang::Expr *e);
+/// What the statement itself, without its parts, assigns to, counts, or hands over to be changed.
+std::vector<const clang::Expr *> changedPlaces(const clang::Stmt *s);
+
 /// The do { } while (0) of a macro, which is no loop.
 bool runsOnce(const clang::DoStmt &loop);
 
@@ -61,6 +67,8 @@ private:
   bool declaration(const clang::VarDecl *v, bool init);
   bool variable(const clang::DeclRefExpr *ref);
   bool call(const clang::CallExpr *e);
+  /// What the host writes there may tell another thread that the kernel has been launched.
+  bool written(const clang::Expr *place);
 };
 
 } // namespace optiml

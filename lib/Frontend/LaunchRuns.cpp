@@ -123,11 +123,8 @@ std::vector<std::set<std::string>> mentionedBy(const CUDAKernelCallExpr &launch)
 
 bool isLoop(const Stmt *s) { return isa<ForStmt, WhileStmt, DoStmt, CXXForRangeStmt>(s); }
 
-/// The variable that is assigned to, counted, or handed over to be changed; null: none is.
-const VarDecl *variable(const Expr *e) {
-  auto *ref = dyn_cast<DeclRefExpr>(e->IgnoreParenImpCasts());
-  return ref ? dyn_cast<VarDecl>(ref->getDecl()) : nullptr;
-}
+/// The variable that the expression is, no part of it; null: none.
+const VarDecl *variable(const Expr *e) { return isa<DeclRefExpr>(e->IgnoreParenImpCasts()) ? holder(e) : nullptr; }
 
 /// What a loop with launches does to variables, and where its launches stand.
 class LoopFacts {
@@ -154,9 +151,9 @@ private:
   std::map<const VarDecl *, Change> changes;
 
   void change(const Expr *place, How how) {
-    if (const VarDecl *v = variable(place)) {
+    if (const VarDecl *v = holder(place)) {
       ++changes[v].times;
-      changes[v].how = how;
+      changes[v].how = variable(place) ? how : How::Other;
     }
   }
   static How howBy(const BinaryOperator &b) {
@@ -180,17 +177,11 @@ private:
     if (auto *launch = dyn_cast<CUDAKernelCallExpr>(s))
       places[launch] = {loops, certain};
     const bool once = loops == 1 && certain;
-    if (auto *b = dyn_cast<BinaryOperator>(s); b && b->isAssignmentOp())
-      change(b->getLHS(), once ? howBy(*b) : How::Other);
-    else if (auto *u = dyn_cast<UnaryOperator>(s); u && u->isIncrementDecrementOp())
-      change(u->getSubExpr(), once ? How::Steps : How::Other);
-    else if (auto *call = dyn_cast<CallExpr>(s)) {
-      const FunctionDecl *fn = call->getDirectCallee();
-      for (unsigned i = 0; fn && i < std::min(call->getNumArgs(), fn->getNumParams()); ++i)
-        if (const QualType type = fn->getParamDecl(i)->getType();
-            type->isReferenceType() && !type->getPointeeType().isConstQualified())
-          change(call->getArg(i), How::Other);
-    } else if (auto *decls = dyn_cast<DeclStmt>(s)) {
+    const auto *b = dyn_cast<BinaryOperator>(s);
+    const How how = !once ? How::Other : b ? howBy(*b) : isa<UnaryOperator>(s) ? How::Steps : How::Other;
+    for (const Expr *place : changedPlaces(s))
+      change(place, how);
+    if (auto *decls = dyn_cast<DeclStmt>(s)) {
       for (const Decl *d : decls->decls())
         if (auto *v = dyn_cast<VarDecl>(d); v && loops)
           changes[v].isOfTurn = true;
