@@ -331,9 +331,12 @@ bool BetweenLaunches::call(const CallExpr *e) {
   if (isPlainAssignment(*e))
     return written(e->getArg(0)) && expr(e->getArg(1));
   const auto *method = dyn_cast_or_null<CXXMethodDecl>(fn);
-  if (!fn || (method && (method->isVirtual() || !reads())))
+  const auto *member = dyn_cast<CXXMemberCallExpr>(e);
+  const VarDecl *object = member ? holder(member->getImplicitObjectArgument()) : nullptr;
+  const bool isLocal = object && object->hasLocalStorage() && !object->getType()->isReferenceType();
+  if (!fn || (method && (method->isVirtual() || (!reads() && !isLocal))))
     return refuse(e, "a call through a pointer or of a member");
-  if (auto *member = dyn_cast<CXXMemberCallExpr>(e); member && !expr(member->getImplicitObjectArgument()))
+  if (member && !expr(member->getImplicitObjectArgument()))
     return false;
   if (method && isGlance(*method))
     return llvm::all_of(e->arguments(), [this](const Expr *argument) { return expr(argument); });
@@ -354,7 +357,9 @@ bool BetweenLaunches::call(const CallExpr *e) {
     return (takesValuesOnly(*fn) && fn->getReturnType()->isArithmeticType()) ||
            refuse(e, "a call of " + fn->getQualifiedNameAsString());
   ++depth;
+  const bool before = std::exchange(thisIsLocal, isLocal);
   bool good = !hasLaunch(definition->getBody()) && stmt(definition->getBody());
+  thisIsLocal = before;
   --depth;
   return good || refuse(e, "a call of " + fn->getQualifiedNameAsString());
 }
@@ -394,7 +399,9 @@ bool BetweenLaunches::expr(const Expr *e) {
     return expr(base) && expr(s->getIdx());
   }
   if (auto *m = dyn_cast<MemberExpr>(e)) {
-    if (m->getType().isVolatileQualified() || (m->isArrow() && !reads()) || isa<CXXMethodDecl>(m->getMemberDecl()))
+    const bool isOwn = thisIsLocal && isa<CXXThisExpr>(m->getBase()->IgnoreParenImpCasts());
+    if (m->getType().isVolatileQualified() || (m->isArrow() && !isOwn && !reads()) ||
+        isa<CXXMethodDecl>(m->getMemberDecl()))
       return refuse(e, "a member behind a pointer");
     return expr(m->getBase());
   }

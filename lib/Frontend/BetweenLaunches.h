@@ -58,6 +58,7 @@ private:
   unsigned depth = 0;   ///< of calls
   unsigned waiting = 0; ///< loops around what is looked at that may wait for something
   bool mayRead = false, waited = false;
+  bool thisIsLocal = false; ///< the method that is looked at is called on a local variable
   bool reads() const { return mayRead && !waited && !waiting; }
 
   bool refuse(clang::SourceLocation at, const std::string &why);

@@ -7,6 +7,7 @@
 // RUN: FileCheck %s < %t.paths
 // CHECK-DAG: decay_{{fused}}: 1 optimized, 0 original launches
 // CHECK-DAG: mix_{{fused}}: 1 optimized, 0 original launches
+// CHECK-DAG: kick_{{fused}}: 1 optimized, 0 original launches
 // CHECK-DAG: push_{{fused}}: 1 optimized, 0 original launches
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,10 @@
 struct Step {
   float t;
   int k;
+  void advance(float by) {
+    t += by;
+    this->k = k + 1;
+  }
 };
 
 __global__ void decay(float *x, Step s, int n) {
@@ -31,6 +36,12 @@ __global__ void push(float *x, float weight, int n) {
   if (i < n)
     x[i] += weight;
 }
+__global__ void kick(float *x, Step s, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    x[i] -= s.t * s.k;
+}
+
 static Step after(Step s) {
   s.k ^= 3;
   return s;
@@ -63,6 +74,11 @@ int main(int argc, char **argv) {
   for (int turn = 0; turn < 4; ++turn) {
     weights[1] += 0.5f;
     push<<<blocks, 128>>>(x, weights[1], n);
+  }
+  cudaMemcpy(host, x, n * sizeof(float), cudaMemcpyDeviceToHost);
+  for (int turn = 0; turn < 4; ++turn) {
+    s.advance(turn * 0.25f);
+    kick<<<blocks, 128>>>(x, s, n);
   }
   cudaMemcpy(host, x, n * sizeof(float), cudaMemcpyDeviceToHost);
   double sum = 0;
