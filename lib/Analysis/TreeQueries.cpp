@@ -214,6 +214,13 @@ static ExprRef indexAs(const Type &type, const char *base, unsigned axis) {
   return made;
 }
 
+ExprRef optiml::withoutWideCasts(ExprRef e) {
+  auto isWide = [](const Type &type) { return type.isInt() && type.bytes >= 4; };
+  while (e->kind == ExprKind::Cast && isWide(e->type) && isWide(e->args[0]->type))
+    e = e->args[0];
+  return e;
+}
+
 ExprRef optiml::rankInBlock(const Type &type) {
   ExprRef rank = indexAs(type, "threadIdx", 2);
   for (unsigned axis : {1u, 0u})

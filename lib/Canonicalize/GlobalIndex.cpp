@@ -25,12 +25,6 @@ static std::vector<ExprRef> sumTerms(const ExprRef &e) {
   return terms;
 }
 
-static ExprRef stripCasts(ExprRef e) {
-  while (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4)
-    e = e->args[0];
-  return e;
-}
-
 /// `e` as a value of integer type `type`: builtin indices are unsigned, and i - 1 < 0 holds for signed ones only.
 static ExprRef asInteger(const Type &type, const ExprRef &e) {
   if (!type.isSigned && type.bytes == 4)
@@ -50,7 +44,7 @@ struct BlockOffset {
 
 /// Recognizes blockIdx.a * blockDim.a, with the pinned extent in place of blockDim, or a multiple of it.
 static std::optional<BlockOffset> blockOffset(const ExprRef &term, const std::array<int64_t, 3> &block) {
-  ExprRef e = stripCasts(term);
+  ExprRef e = withoutWideCasts(term);
   for (unsigned axis = 0; axis < 3; ++axis) {
     std::string index = axisName("blockIdx", axis), extent = axisName("blockDim", axis);
     if (isBuiltin(e, index) && block[axis] == 1)
@@ -58,7 +52,7 @@ static std::optional<BlockOffset> blockOffset(const ExprRef &term, const std::ar
     if (!isBinary(e, "*"))
       continue;
     for (unsigned side = 0; side < 2; ++side) {
-      ExprRef a = stripCasts(e->args[side]), b = stripCasts(e->args[1 - side]);
+      ExprRef a = withoutWideCasts(e->args[side]), b = withoutWideCasts(e->args[1 - side]);
       if (!isBuiltin(a, index))
         continue;
       auto constant = constantValue(b);
@@ -74,10 +68,10 @@ static std::optional<BlockOffset> blockOffset(const ExprRef &term, const std::ar
 
 /// `e` is `name`, `times` times; small numbers, so that casts change nothing.
 static bool isMultipleOf(const ExprRef &e, const std::string &name, int64_t times) {
-  const ExprRef plain = stripCasts(e);
+  const ExprRef plain = withoutWideCasts(e);
   if (times == 1)
     return isBuiltin(plain, name);
-  return times <= 1024 && isBinary(plain, "*") && isBuiltin(stripCasts(plain->args[0]), name) &&
+  return times <= 1024 && isBinary(plain, "*") && isBuiltin(withoutWideCasts(plain->args[0]), name) &&
          constantValue(plain->args[1]) == times;
 }
 
@@ -90,7 +84,7 @@ static int firstThreadAxis(const ExprRef &e) {
     if (!isBinary(side, comparison))
       return -1;
     for (unsigned i = 0; i < 2; ++i)
-      if (ExprRef index = stripCasts(side->args[i]);
+      if (ExprRef index = withoutWideCasts(side->args[i]);
           index->kind == ExprKind::Builtin && constantValue(side->args[1 - i]) == 0)
         indices.insert(index->text);
   }
@@ -107,11 +101,11 @@ static int firstThreadAxis(const ExprRef &e) {
 static void propagateIndexCopies(Kernel &kernel) {
   KernelModel model(kernel);
   std::map<std::string, ExprRef> copies;
-  auto isIndex = [](const ExprRef &e) { return stripCasts(e)->kind == ExprKind::Builtin; };
+  auto isIndex = [](const ExprRef &e) { return withoutWideCasts(e)->kind == ExprKind::Builtin; };
   walk(*kernel.body, [&](Stmt &s) {
     if (s.kind != StmtKind::Decl || !model.singleAssignment(s.text) || !s.type.isInt() || s.type.bytes < 4)
       return;
-    const ExprRef value = substitute(s.expr, copies), e = stripCasts(value);
+    const ExprRef value = substitute(s.expr, copies), e = withoutWideCasts(value);
     if (isIndex(e) || (isBinary(e, "*") && e->type.bytes == 4 && isIndex(e->args[0]) && isIndex(e->args[1]) &&
                        blockOffset(e, {0, 0, 0})))
       copies[s.text] = asInteger(s.type, e);
@@ -203,8 +197,8 @@ static std::optional<std::array<unsigned, 3>> pairedAxes(const Kernel &kernel) {
       mentions[a] += isBuiltin(e, axisName("blockIdx", a));
       for (unsigned b = 0; b < 3 && isBinary(e, "*"); ++b)
         for (unsigned side : {0u, 1u})
-          if (isBuiltin(stripCasts(e->args[side]), axisName("blockIdx", a)) &&
-              isBuiltin(stripCasts(e->args[1 - side]), axisName("blockDim", b))) {
+          if (isBuiltin(withoutWideCasts(e->args[side]), axisName("blockIdx", a)) &&
+              isBuiltin(withoutWideCasts(e->args[1 - side]), axisName("blockDim", b))) {
             several |= partner[a] && *partner[a] != b;
             partner[a] = b;
             ++inProducts[a];
@@ -270,7 +264,7 @@ static void dropNeedlessBounds(KernelState &state, Kernel &kernel) {
   propagateIndexCopies(kernel);
   std::set<unsigned> axes;
   auto isCount = [&](const ExprRef &e) {
-    const ExprRef plain = stripCasts(e);
+    const ExprRef plain = withoutWideCasts(e);
     const auto offset = plain->kind == ExprKind::Builtin ? BlockOffset{unsigned(plain->text.back() - 'x'), 1}
                                                          : blockOffset(plain, {0, 0, 0});
     if (offset)
@@ -281,7 +275,7 @@ static void dropNeedlessBounds(KernelState &state, Kernel &kernel) {
     for (unsigned side = 0; isMax(e) && side < 2; ++side)
       if (auto bound = constantValue(e->args[1 - side]);
           bound && *bound <= 0 && e->args[side]->type.isSigned && isCount(e->args[side]))
-        return asInteger(e->type, stripCasts(e->args[side]));
+        return asInteger(e->type, withoutWideCasts(e->args[side]));
     return nullptr;
   });
   for (unsigned axis : axes)

@@ -14,9 +14,8 @@ struct Part {
 } // namespace
 
 /// threadIdx.x, or a local that holds it.
-static bool isThreadIndex(const KernelModel &model, ExprRef e) {
-  while (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4)
-    e = e->args[0];
+static bool isThreadIndex(const KernelModel &model, const ExprRef &given) {
+  const ExprRef e = withoutWideCasts(given);
   if (e->kind == ExprKind::Var)
     if (const Stmt *d = model.singleAssignment(e->text))
       return isThreadIndex(model, d->expr);

@@ -83,11 +83,13 @@ static llvm::Error write(const Options &options, const std::string &page, const 
 }
 
 static llvm::Error makeReport(const Options &options) {
-  if (!options.input.empty() && !llvm::sys::fs::is_directory(options.input))
-    if (auto text = readFile(options.input); !text)
+  if (!options.input.empty() && !llvm::sys::fs::is_directory(options.input)) {
+    auto text = readFile(options.input);
+    if (!text)
       return text.takeError();
-    else if (std::vector<nlohmann::json> records = recipesIn(*text); !records.empty() && !options.json)
+    if (std::vector<nlohmann::json> records = recipesIn(*text); !records.empty() && !options.json)
       return write(options, recipesPage(options.input, records), options.input);
+  }
   auto log = find(options.input);
   if (!log)
     return log.takeError();

@@ -80,6 +80,9 @@ inline bool insideOf(const Access &access, const Stmt *loop) {
 /// What `s` comes to where it is a block of one statement; null where a block has none or several.
 const Stmt *onlyStatement(const Stmt &s);
 
+/// Without casts around it between integers of 32 bits or more.
+ExprRef withoutWideCasts(ExprRef e);
+
 /// A thread's number in its block, where x runs fastest (CUDA C++ Programming Guide, thread hierarchy).
 ExprRef rankInBlock(const Type &type);
 /// How many threads a block has.

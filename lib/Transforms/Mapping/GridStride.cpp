@@ -219,11 +219,7 @@ private:
     return Bound{"ceildiv(" + end + ", " + scale + ")", roundedUp, scaled->guard, true, hasProduct(limit)};
   }
 
-  static bool holdsIndex(ExprRef e) {
-    while (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4)
-      e = e->args[0];
-    return isBuiltin(e, "globalIdx.x");
-  }
+  static bool holdsIndex(const ExprRef &e) { return isBuiltin(withoutWideCasts(e), "globalIdx.x"); }
   /// What precedes the guard computes nothing that the loop's bound would leave out.
   static bool onlyDeclarations(const std::vector<StmtRef> &list) {
     return llvm::all_of(llvm::drop_end(list), [](const StmtRef &s) { return s->kind == StmtKind::Decl; });

@@ -40,10 +40,22 @@ struct RowSpace {
 };
 /// So many elements; 0: it is not known.
 RowSpace elementSpace(const Poly &rows);
+/// Whether text that is kept as it is asks for a thread's place.
+bool hidesPlace(const Kernel &kernel);
 /// Whether a thread's place in the grid says what its element is, along x alone.
 bool isAlongX(const Kernel &kernel);
 /// How many elements such a kernel has, by its bounds.
 std::optional<Poly> elementsAlongX(const Kernel &kernel);
+/// How far apart elements are that differ by one along an index.
+struct IndexStride {
+  std::string index;
+  Poly elements;
+};
+/// Those of the indices in an access to global memory, from the one whose neighbours lie side by side on; each stride
+/// is a multiple of the one before. Indices along which a whole `plane` lies between elements are left out. Empty: it
+/// is not seen.
+std::vector<IndexStride> elementStrides(const KernelModel &model, const Access &access,
+                                        llvm::ArrayRef<std::string> indices, const Poly &plane);
 /// What a launch of such threads must be to have one for each of the rows, as brought from another kernel.
 llvm::Expected<std::vector<Condition>> coverRows(const KernelModel &model, const Poly &rows);
 /// As the kernel's accesses suggest; empty where its threads have more than one element and more than one axis.

@@ -38,31 +38,11 @@ struct Digit {
 };
 using Digits = std::vector<Digit>;
 
-ExprRef stripIntCasts(ExprRef e) {
-  while (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4 && e->args[0]->type.isInt() &&
-         e->args[0]->type.bytes >= 4)
-    e = e->args[0];
-  return e;
-}
-
 Poly productOf(Digits::const_iterator begin, Digits::const_iterator end) {
   Poly product(1);
   for (; begin != end; ++begin)
     product = product * begin->extent;
   return product;
-}
-
-/// Text that is kept as it is may ask for the thread's place.
-bool asksForPlace(const std::string &text) {
-  return llvm::any_of(std::initializer_list<const char *>{"Idx", "Dim"},
-                      [&](const char *word) { return text.find(word) != std::string::npos; });
-}
-
-bool hidesPlace(const Kernel &kernel) {
-  bool hides = false;
-  walkExprs(*kernel.body, [&](const ExprRef &e) { hides |= e->kind == ExprKind::Opaque && asksForPlace(e->text); });
-  walk(*kernel.body, [&](Stmt &s) { hides |= s.kind == StmtKind::Opaque && asksForPlace(s.text); });
-  return hides;
 }
 
 class RowMaker {
@@ -114,8 +94,9 @@ public:
     for (const auto &[index, extent] : llvm::reverse(loops))
       work = block({countedFor(index->text, Type::makeInt(), intLit(0), polyExpr(model, extent), 1, work, NoUnroll)});
     ExprRef place = add(mul(axisBuiltin("blockIdx", 0), axisBuiltin("blockDim", 0)), axisBuiltin("threadIdx", 0));
-    part.body =
-        block({declStmt(row->text, Type::makeInt(), place), ifStmt(lessThan(row, polyExpr(model, rows)), work)});
+    if (!guard)
+      guard = lessThan(row, polyExpr(model, rows));
+    part.body = block({declStmt(row->text, Type::makeInt(), place), ifStmt(guard, work)});
     BroughtPart brought{std::move(conditions), !turns.empty(), {}, rows};
     for (const auto &[index, extent] : loops)
       brought.loops.push_back(index->text);
@@ -132,6 +113,7 @@ private:
   std::map<std::string, Digits> digits;        ///< of coordinates, and of locals made of them
   std::vector<std::pair<ExprRef, Poly>> loops; ///< outermost first
   ExprRef row;
+  ExprRef guard;            ///< under which a thread has one; null: their number says it
   Poly rows;                ///< how many there are
   std::optional<Poly> flat; ///< a sum of coordinates that is the row
 
@@ -271,62 +253,80 @@ private:
     return cover(coordinate, suffix, model);
   }
 
-  /// The coordinates that tell which element a thread has, from the one whose neighbours lie side by side on, as some
-  /// access has them: the first of n elements has stride 1, the next one n. Empty: no access has them so. What is
-  /// written says more than what is read.
-  std::vector<Coordinate> ofElement(const KernelModel &model) const {
+  /// One of those that tell which element a thread has: how far apart elements are that differ by one.
+  struct Stride {
+    Coordinate *coordinate;
+    Poly elements;
+  };
+
+  /// They, from the one whose neighbours lie side by side on, as some access has them. Empty: no access has them so.
+  /// What is written says more than what is read.
+  std::vector<Stride> stridesOfElement(const KernelModel &model) {
     if (coordinates.size() == 1)
-      return coordinates;
+      return {{&coordinates.front(), Poly(1)}};
+    std::vector<std::string> indices;
+    for (const Coordinate &coordinate : coordinates)
+      indices.push_back(coordinate.index->text);
     std::vector<Access> accesses = model.accesses();
     std::stable_partition(accesses.begin(), accesses.end(), [](const Access &access) { return access.write; });
     for (const Access &access : accesses) {
-      if (access.space != Space::Global || access.subscripts.size() != 1)
+      std::vector<Stride> sorted;
+      for (const auto &[index, stride] : elementStrides(model, access, indices, space.rows))
+        sorted.push_back(
+            {&*llvm::find_if(coordinates, [&](const Coordinate &c) { return c.index->text == index; }), stride});
+      if (sorted.empty())
         continue;
-      std::vector<Coordinate> sorted;
-      Poly stride(1);
-      auto isNext = [&](const Coordinate &c) {
-        return c.bound && access.subscripts[0].coefficient(c.index->text) == std::optional(stride) &&
-               llvm::none_of(sorted, [&](const Coordinate &other) { return other.index == c.index; });
-      };
-      for (auto next = coordinates.begin(); !(stride == space.rows);) {
-        next = llvm::find_if(coordinates, isNext);
-        if (next == coordinates.end())
-          break;
-        sorted.push_back(*next);
-        stride = stride * *next->bound;
-      }
-      if (sorted.size() == coordinates.size() || stride == space.rows)
+      const Stride &last = sorted.back();
+      const bool areAll = sorted.size() == coordinates.size();
+      if (areAll || (last.coordinate->bound && *last.coordinate->bound * last.elements == space.rows))
         return sorted;
     }
     return {};
   }
 
-  /// Each thread has an element, and the coordinates tell which. What further ones count is done by one thread.
+  /// Each thread has an element, and the coordinates tell which. What further ones count is done by one thread. Where
+  /// the kernel leaves elements out, a border say, its conditions stay.
   llvm::Error shareElements(const KernelModel &model) {
-    const std::vector<Coordinate> sorted = ofElement(model);
+    const std::vector<Stride> sorted = stridesOfElement(model);
     if (sorted.empty())
       return notApplicable("which element a thread has is not seen");
-    if (!turns.empty() || llvm::any_of(sorted, [](const Coordinate &c) { return !c.bound; }))
+    if (!turns.empty() || llvm::any_of(sorted, [](const Stride &s) { return !s.coordinate->bound; }))
       return notApplicable("where its threads end is not seen");
-    rows = Poly(1);
     flat = Poly();
-    for (const Coordinate &coordinate : sorted) {
-      ExprRef value = row;
-      if (!(rows == Poly(1)))
-        value = binary("/", value, polyExpr(model, rows), Type::makeInt());
-      if (&coordinate != &sorted.back())
-        value = binary("%", value, polyExpr(model, *coordinate.bound), Type::makeInt());
-      digits[coordinate.index->text] = {{value, *coordinate.bound}};
-      *flat = *flat + rows * Poly::atom(coordinate.index->text);
-      rows = rows * *coordinate.bound;
-      for (const Poly &extent : {*coordinate.bound, rows})
-        if (llvm::Error e = requireExtent(model, extent))
+    bool leavesOut = false;
+    ExprRef value;
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      const auto &[coordinate, stride] = sorted[i];
+      const bool isLast = i + 1 == sorted.size();
+      const Poly bound = *coordinate->bound, extent = isLast ? bound : *quotientOf(sorted[i + 1].elements, stride);
+      value = stride == Poly(1) ? row : binary("/", row, polyExpr(model, stride), Type::makeInt());
+      if (!isLast)
+        value = binary("%", value, polyExpr(model, extent), Type::makeInt());
+      digits[coordinate->index->text] = {{value, extent}};
+      *flat = *flat + stride * Poly::atom(coordinate->index->text);
+      rows = stride * extent;
+      for (const Poly &p : {extent, rows})
+        if (llvm::Error e = requireExtent(model, p))
           return e;
-      if (llvm::Error e = cover(coordinate, *coordinate.bound, model))
+      if (llvm::Error e = cover(*coordinate, bound, model))
         return e;
+      leavesOut |= isLast && sorted.size() > 1 && !bound.constant() && bound.constantTerm() != 0;
+      if (extent == bound)
+        continue;
+      leavesOut = true;
+      coordinate->bound.reset(); // its condition stays
+      const Poly more = extent - bound;
+      if (more.constant().value_or(0) < 0)
+        return notApplicable("its threads' elements overlap");
+      if (!more.constant())
+        if (llvm::Error e = require(model, more, " >= 0", "elements do not overlap"))
+          return e;
     }
+    // Other kernels' conditions on elements are not taken for this one: it has fewer of them.
+    if (leavesOut)
+      guard = lessThan(value, polyExpr(model, *sorted.back().coordinate->bound));
     for (Coordinate &coordinate : coordinates) {
-      if (llvm::any_of(sorted, [&](const Coordinate &other) { return other.index == coordinate.index; }))
+      if (llvm::any_of(sorted, [&](const Stride &s) { return s.coordinate == &coordinate; }))
         continue;
       if (!coordinate.bound && !space.threads.count(coordinate.threads))
         return notApplicable("where its threads end is not seen");
@@ -375,7 +375,7 @@ private:
 
   /// What is known of an expression: some neighbouring digits of a coordinate.
   std::optional<Digits> digitsOf(const KernelModel &model, const ExprRef &given) const {
-    ExprRef e = stripIntCasts(given);
+    ExprRef e = withoutWideCasts(given);
     if (!e->type.isInt() || e->type.bytes < 4)
       return std::nullopt;
     if (flat && model.poly(e) == *flat)
@@ -390,7 +390,7 @@ private:
     if (!list)
       return std::nullopt;
     if (e->text == "-") { // i - i / cols * cols
-      ExprRef other = stripIntCasts(e->args[1]);
+      ExprRef other = withoutWideCasts(e->args[1]);
       if (other->kind != ExprKind::Binary || other->text != "*")
         return std::nullopt;
       for (unsigned side = 0; side < 2; ++side)
@@ -433,8 +433,13 @@ private:
     if (llvm::any_of(flat->atoms(),
                      [&](const std::string &atom) { return !isParameter(model, atom) && rest.mentions(atom); }))
       return nullptr;
-    const ExprRef other = polyExpr(model, rest);
-    return add(lower(model, e->type.bytes > 4 ? wideExpr(other) : other), row);
+    auto lowered = [&](const Poly &p) {
+      const ExprRef other = polyExpr(model, p);
+      return lower(model, e->type.bytes > 4 ? wideExpr(other) : other);
+    };
+    if (llvm::all_of(rest.terms, [](const auto &term) { return term.second < 0; }))
+      return binary("-", row, lowered(Poly() - rest), e->type);
+    return add(row, lowered(rest));
   }
 
   /// The expression with digits in place of quotients and remainders, and in place of indices: elements of different

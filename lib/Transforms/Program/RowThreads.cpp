@@ -135,6 +135,19 @@ std::vector<RowSpace> optiml::rowSpaces(const Kernel &kernel) {
   return found;
 }
 
+/// Text that is kept as it is may ask for the thread's place.
+static bool asksForPlace(const std::string &text) {
+  return llvm::any_of(std::initializer_list<const char *>{"Idx", "Dim"},
+                      [&](const char *word) { return text.find(word) != std::string::npos; });
+}
+
+bool optiml::hidesPlace(const Kernel &kernel) {
+  bool hides = false;
+  walkExprs(*kernel.body, [&](const ExprRef &e) { hides |= e->kind == ExprKind::Opaque && asksForPlace(e->text); });
+  walk(*kernel.body, [&](Stmt &s) { hides |= s.kind == StmtKind::Opaque && asksForPlace(s.text); });
+  return hides;
+}
+
 RowSpace optiml::elementSpace(const Poly &rows) {
   RowSpace space{"at", rows, Poly(1), Poly(1), {}};
   space.ofElements = true;
@@ -161,4 +174,32 @@ llvm::Expected<std::vector<Condition>> optiml::coverRows(const KernelModel &mode
   for (const char *extent : {"grid.y", "grid.z", "block.y", "block.z"})
     conditions.push_back({IntExpr::of(std::string(extent) + " == 1"), "no thread does what another one does"});
   return conditions;
+}
+
+/// Takes the one whose elements lie closest out of the list; nothing where that is not seen.
+static std::optional<IndexStride> takeClosest(std::vector<IndexStride> &from, const Poly &unit) {
+  for (auto it = from.begin(); it != from.end(); ++it)
+    if (quotientOf(it->elements, unit) && llvm::all_of(from, [&](const IndexStride &other) {
+          return quotientOf(other.elements, it->elements).has_value();
+        })) {
+      IndexStride found = *it;
+      from.erase(it);
+      return found;
+    }
+  return std::nullopt;
+}
+
+std::vector<IndexStride> optiml::elementStrides(const KernelModel &model, const Access &access,
+                                                llvm::ArrayRef<std::string> indices, const Poly &plane) {
+  if (access.space != Space::Global || access.subscripts.size() != 1)
+    return {};
+  std::vector<IndexStride> found, sorted;
+  for (const std::string &index : indices)
+    if (auto stride = access.subscripts[0].coefficient(index);
+        stride && !(*stride == plane) && !stride->terms.empty() && onlyLaunchConstants(model, *stride))
+      found.push_back({index, *stride});
+  while (auto next = takeClosest(found, sorted.empty() ? Poly(1) : sorted.back().elements))
+    sorted.push_back(std::move(*next));
+  const bool good = found.empty() && !sorted.empty() && sorted.front().elements == Poly(1);
+  return good ? sorted : std::vector<IndexStride>();
 }

@@ -129,6 +129,35 @@ __global__ void grayed(const unsigned char *rgb, unsigned char *gray, int width,
 // CHECK: const unsigned char *pixel = rgb + 3 * p;
 // CHECK-NEXT: gray[p] =
 
+// Borders are left alone: their conditions stay.
+__global__ void smoothed(const float *from, float *to, int w, int h) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x < 1 || y < 1 || x >= w - 1 || y >= h - 1)
+    return;
+  to[y * w + x] = 0.25f * (from[y * w + x - 1] + from[y * w + x + 1] + from[(y - 1) * w + x] + from[(y + 1) * w + x]);
+}
+__global__ void relaxed(const float *from, float *to, float by, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    to[i] = to[i] * by + from[i] * (1 - by);
+}
+// CHECK-LABEL: smoothed_relaxed_{{fused}}(
+// TRACE-DAG: smoothed_relaxed_{{fused}}: 1 optimized, 0 original
+
+// Rows but the last; each with elements behind the image's.
+__global__ void drops(const float *from, float *to, int w, int h, int pitch) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x < w && y < h - 1)
+    to[y * pitch + x] = from[(y + 1) * pitch + x] - from[y * pitch + x];
+}
+__global__ void damped(float *to, float by, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    to[i] *= by;
+}
+// CHECK-LABEL: drops_damped_{{fused}}(
+// TRACE-DAG: drops_damped_{{fused}}: 1 optimized, 0 original
+
 // What a neighbour had is somebody else's.
 __global__ void filled(float *a, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -190,6 +219,15 @@ int main(int argc, char **argv) {
   doubled<<<(pixels + 63) / 64, 64>>>(rgb, pixels);
   grayed<<<tiles, tile>>>(rgb, bytes, w, h);
   show("gray", bytes, n), show("rgb", rgb, 3 * n);
+
+  cudaMemset(b, 0, n * 4);
+  smoothed<<<tiles, tile>>>(a, b, w, h);
+  relaxed<<<(n + 127) / 128, 128>>>(a, b, 0.5f, n);
+  show("relaxed", b, n);
+
+  drops<<<tiles, tile>>>(a, b, w - 3, h, w);
+  damped<<<(n + 127) / 128, 128>>>(b, 0.25f, n);
+  show("drops", b, n);
 
   filled<<<(n + 127) / 128, 128>>>(a, n);
   shifted<<<tiles, tile>>>(a, b, w, h);
