@@ -67,10 +67,12 @@ llvm::Expected<const KernelState *> FusionFinder::stateOf(const LaunchSite &site
     return notApplicable("{0} is not defined in this file", site.kernel);
   if (!wanted(decl->name))
     return notApplicable("{0} is left alone (--optiml-kernel)", decl->name);
-  for (const KernelSpace::Skipped &skipped : space->skipped())
-    if (skipped.kernel == decl->name)
-      return notApplicable("{0} cannot be read: {1}", decl->name, skipped.reason);
   const KernelState *state = space->kernel(decl->name);
+  if (state && state->rewrite.originalSymbol != decl->symbol) // an overload
+    state = nullptr;
+  for (const KernelSpace::Skipped &skipped : space->skipped())
+    if (!state && skipped.kernel == decl->name)
+      return notApplicable("{0} cannot be read: {1}", decl->name, skipped.reason);
   if (!state || !state->rewrite.besideOriginal || !state->rewrite.enter.empty())
     return notApplicable("{0} is no part of this file, or has template arguments that are declared elsewhere",
                          decl->name);

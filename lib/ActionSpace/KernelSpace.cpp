@@ -182,6 +182,10 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
           {decl.name, decl.directive.isOff ? "its source says 'optiml off'" : "its source says 'optiml on' of others"});
       continue;
     }
+    if (space->kernels.count(decl.name)) {
+      space->skippedKernels.push_back({decl.name, "a kernel of the same name, with other parameters, is rewritten"});
+      continue;
+    }
     auto tree = readKernel(program, decl);
     if (!tree) {
       space->skippedKernels.push_back({decl.name, llvm::toString(tree.takeError())});
