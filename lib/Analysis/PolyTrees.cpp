@@ -91,6 +91,15 @@ ExprRef optiml::polyExpr(const KernelModel &model, const Poly &p) {
   return sum;
 }
 
+ExprRef optiml::intExpr(const KernelModel &model, const Poly &p) {
+  const bool isInt = llvm::all_of(p.atoms(), [&](const std::string &atom) {
+    const Type *type = typeOfArgument(model.kernel(), atom);
+    return type && type->sameNumber(Type::makeInt());
+  });
+  const ExprRef value = polyExpr(model, p);
+  return isInt ? value : castTo(Type::makeInt(), value);
+}
+
 ExprRef optiml::elementExpr(const KernelModel &model, const Access &access, const Poly &index) {
   ExprRef place = polyExpr(model, index);
   return subscript(access.root, access.wideIndex ? wideExpr(place) : place, access.node->type);

@@ -93,11 +93,18 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
   for (const auto &[name, from] : fused.sources)
     sources[name] = member(from.first, from.second);
   for (size_t i = 0; i < fused.names.size(); ++i)
-    for (size_t j = 0; j < fused.names[i].size(); ++j)
-      if (const std::string &source = sources.at(fused.names[i][j]); source != member(i, j)) {
-        auto param = llvm::find_if(fused.parameters, [&](const Parameter &p) { return p.name == fused.names[i][j]; });
-        tests += "      && " + sameValue(*param, member(i, j), source) + " // the same argument\n";
-      }
+    for (size_t j = 0; j < fused.names[i].size(); ++j) {
+      const auto [name, field] = llvm::StringRef(fused.names[i][j]).split('.');
+      std::string source = sources.at(name.str());
+      std::string same;
+      if (!field.empty()) // a pointer
+        same = member(i, j) + " == " + source + "." + field.str();
+      else if (source != member(i, j))
+        same = sameValue(*llvm::find_if(fused.parameters, [&](const Parameter &p) { return p.name == name; }),
+                         member(i, j), source);
+      if (!same.empty())
+        tests += "      && " + same + " // the same argument\n";
+    }
   auto renameAt = [&](const std::string &launch, const std::string &name) -> std::string {
     if (auto it = sources.find(name); it != sources.end())
       return it->second;

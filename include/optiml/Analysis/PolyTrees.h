@@ -10,6 +10,8 @@ namespace optiml {
 ExprRef polyExpr(const KernelModel &model, const Poly &p);
 /// The same computed in 64 bits, for indices that the source computes so.
 ExprRef wideExpr(const ExprRef &e);
+/// Of parameters: as a signed number of 32 bits, whatever their types are.
+ExprRef intExpr(const KernelModel &model, const Poly &p);
 /// The element at linear index `index` of the array that `access` accesses.
 ExprRef elementExpr(const KernelModel &model, const Access &access, const Poly &index);
 

@@ -58,7 +58,7 @@ namespace {
 class Fuser : FuseParts {
 public:
   using FuseParts::add;
-  using FuseParts::FuseParts;
+  explicit Fuser(const std::string &name) : FuseParts(name) { sharesFields = true; }
 
   /// After all parts: how the rows of a matrix may be shared among threads, with the part that does so.
   std::vector<std::pair<unsigned, RowSpace>> spaces() const {

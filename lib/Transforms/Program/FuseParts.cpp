@@ -161,10 +161,31 @@ llvm::Error FuseParts::rename(Kernel &part, const std::vector<std::string> &argu
     auto it = e->kind == ExprKind::Var ? renamed.find(e->text) : renamed.end();
     return it == renamed.end() ? nullptr : var(it->second->text, e->type);
   });
-  for (size_t i = 0; i < part.params.size(); ++i)
-    part.params[i].name = names.back()[i];
+  for (size_t i = 0; i < part.params.size(); ++i) {
+    const std::string record = llvm::StringRef(names.back()[i]).split('.').first.str();
+    if (record != names.back()[i])
+      part.params[i] = *llvm::find_if(fused->params, [&](const Param &p) { return p.name == record; });
+    part.params[i].name = record;
+  }
   declared.merge(declaredIn(part));
   return llvm::Error::success();
+}
+
+/// The pointer of a record that the argument, "image.data", is.
+std::optional<std::string> FuseParts::fieldFor(const Param &param, const std::string &argument) const {
+  if (!param.type.isPointer() || !param.type.pointee)
+    return std::nullopt;
+  for (const Param &other : fused->params)
+    for (const Param::Field &field : other.fields) {
+      const bool fits = field.type.isPointer() && field.type.pointee && sameValue(param.type, field.type) &&
+                        (!field.type.pointee->isConst || param.type.pointee->isConst);
+      if (fits &&
+          llvm::is_contained(llvm::map_range(argumentsOf.at(other.name),
+                                             [&](const std::string &record) { return record + "." + field.name; }),
+                             argument))
+        return other.name + "." + field.name;
+    }
+  return std::nullopt;
 }
 
 /// The fused kernel's parameter for one of a part: one that is given the same argument, or a new one.
@@ -178,6 +199,8 @@ std::string FuseParts::parameterFor(const Param &param, const std::string &argum
       }
       return other.name;
     }
+  if (auto field = sharesFields ? fieldFor(param, argument) : std::nullopt)
+    return *field;
   Param own = param;
   own.name = freshName(taken, param.name);
   own.type.isRestrict = false; // nothing is promised about the other parts' arrays

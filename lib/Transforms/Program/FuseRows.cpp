@@ -299,9 +299,9 @@ private:
       const auto &[coordinate, stride] = sorted[i];
       const bool isLast = i + 1 == sorted.size();
       const Poly bound = *coordinate->bound, extent = isLast ? bound : *quotientOf(sorted[i + 1].elements, stride);
-      value = stride == Poly(1) ? row : binary("/", row, polyExpr(model, stride), Type::makeInt());
+      value = stride == Poly(1) ? row : binary("/", row, intExpr(model, stride), Type::makeInt());
       if (!isLast)
-        value = binary("%", value, polyExpr(model, extent), Type::makeInt());
+        value = binary("%", value, intExpr(model, extent), Type::makeInt());
       digits[coordinate->index->text] = {{value, extent}};
       *flat = *flat + stride * Poly::atom(coordinate->index->text);
       rows = stride * extent;

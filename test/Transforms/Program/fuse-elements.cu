@@ -158,6 +158,32 @@ __global__ void damped(float *to, float by, int n) {
 // CHECK-LABEL: drops_damped_{{fused}}(
 // TRACE-DAG: drops_damped_{{fused}}: 1 optimized, 0 original
 
+// A record holds the image, and the other kernel is given what it points to.
+struct Image {
+  float *data;
+  int width, height;
+  size_t pitch;
+};
+__global__ void edges(Image from, Image to) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x == 0 || y == 0 || x >= from.width - 1 || y >= from.height - 1)
+    return;
+  float sum = 0;
+  for (int j = -1; j <= 1; ++j)
+    for (int i = -1; i <= 1; ++i)
+      sum += from.data[(size_t)(y + j) * from.pitch + x + i] * (x - 1 < i + 40 ? i : j);
+  to.data[y * to.pitch + x] = sum;
+}
+__global__ void halved(float *v, size_t n) {
+  size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+  if (i < n)
+    v[i] *= 0.5f;
+}
+// CHECK-LABEL: edges_halved_{{fused}}(Image from, Image to, size_t n)
+// CHECK: if (at / (int)to.pitch < from.height - 1) {
+// CHECK: to.data[i] *= 0.5f;
+// TRACE-DAG: edges_halved_{{fused}}: 1 optimized, 0 original
+
 // What a neighbour had is somebody else's.
 __global__ void filled(float *a, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -228,6 +254,12 @@ int main(int argc, char **argv) {
   drops<<<tiles, tile>>>(a, b, w - 3, h, w);
   damped<<<(n + 127) / 128, 128>>>(b, 0.25f, n);
   show("drops", b, n);
+
+  Image whole = {a, w, h, (size_t)w}, sharp = whole;
+  sharp.data = b;
+  edges<<<tiles, tile>>>(whole, sharp);
+  halved<<<(n + 127) / 128, 128>>>(sharp.data, n);
+  show("edges", b, n);
 
   filled<<<(n + 127) / 128, 128>>>(a, n);
   shifted<<<tiles, tile>>>(a, b, w, h);
