@@ -32,6 +32,37 @@ static bool namesHidden(Kernel &kernel, const std::set<std::string> &hidden) {
   });
 }
 
+/// Whether the text that Clang prints for the value names it: floating-point numbers lose digits.
+static bool isPrintedExactly(const cl::APValue &value) {
+  if (value.isStruct()) {
+    for (unsigned i = 0; i < value.getStructNumBases(); ++i)
+      if (!isPrintedExactly(value.getStructBase(i)))
+        return false;
+    for (unsigned i = 0; i < value.getStructNumFields(); ++i)
+      if (!isPrintedExactly(value.getStructField(i)))
+        return false;
+    return true;
+  }
+  return value.isInt();
+}
+
+static bool hasName(cl::QualType type);
+
+/// Whether the text names it.
+static bool isPrintedExactly(const cl::TemplateArgument &argument) {
+  using Kind = cl::TemplateArgument;
+  switch (argument.getKind()) {
+  case Kind::Type: return hasName(argument.getAsType());
+  case Kind::Template: return true;
+  case Kind::Integral:
+    return !argument.getAsIntegral().isMinSignedValue() || argument.getAsIntegral().getBitWidth() < 64;
+  case Kind::StructuralValue: return isPrintedExactly(argument.getAsStructuralValue());
+  case Kind::Pack:
+    return llvm::all_of(argument.pack_elements(), [](const Kind &element) { return isPrintedExactly(element); });
+  default: return false;
+  }
+}
+
 /// Whether the type can be written at namespace scope.
 static bool hasName(cl::QualType type) {
   const cl::TagDecl *tag = type->isPointerType() ? type->getPointeeType()->getAsTagDecl() : type->getAsTagDecl();
@@ -41,9 +72,8 @@ static bool hasName(cl::QualType type) {
   if ((record && record->isLambda()) || tag->getParentFunctionOrMethod())
     return false;
   const auto *specialization = llvm::dyn_cast<cl::ClassTemplateSpecializationDecl>(tag);
-  return !specialization || llvm::all_of(specialization->getTemplateArgs().asArray(), [](const auto &argument) {
-    return argument.getKind() != cl::TemplateArgument::Type || hasName(argument.getAsType());
-  });
+  return !specialization || llvm::all_of(specialization->getTemplateArgs().asArray(),
+                                         [](const auto &argument) { return isPrintedExactly(argument); });
 }
 
 llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &source) {
@@ -54,6 +84,10 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
   auto kernel = std::make_shared<Kernel>();
   kernel->name = fn->getNameAsString();
   kernel->line = source.line;
+  if (const cl::TemplateArgumentList *list = fn->getTemplateSpecializationArgs())
+    for (const cl::TemplateArgument &argument : list->asArray())
+      if (!isPrintedExactly(argument))
+        return fail(fn->getLocation(), "a template argument has no exact name here");
   for (const cl::ParmVarDecl *param : fn->parameters()) {
     if (param->getType()->isReferenceType())
       return fail(param->getLocation(), "a parameter is a reference");

@@ -7,6 +7,7 @@
 #include "optiml/Support/Words.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -209,6 +210,14 @@ OutputElsewhere::OutputElsewhere(const std::string &folder, std::vector<std::str
   }
 }
 
+/// An argument for the host compiler, which nvcc divides at commas and hands to a shell as it is.
+static std::string forHostCompiler(const std::string &argument) {
+  if (llvm::all_of(argument, [](char c) { return llvm::isAlnum(c) || llvm::StringRef("_/.+=-").contains(c); }))
+    return argument;
+  const char mark = llvm::StringRef(argument).contains('\'') ? '"' : '\'';
+  return mark + argument + mark;
+}
+
 llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
                                             const std::vector<Replacement> &sources, NvccOutput *output,
                                             const std::atomic<bool> *cancel, const std::string &dependsOn) {
@@ -229,7 +238,7 @@ llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const st
   }
   // As the user calls the folder: messages and dependency files name what lies there.
   const std::string folder = llvm::sys::path::parent_path(sources.front().path).str();
-  args.insert(args.end(), {"-Xcompiler", "-iquote", "-Xcompiler", folder.empty() ? "." : folder});
+  args.insert(args.end(), {"-Xcompiler", "-iquote", "-Xcompiler", folder.empty() ? "." : forHostCompiler(folder)});
   if (std::error_code e = llvm::sys::fs::create_directory(dir->file("output")))
     return makeError("{0}: {1}", dir->file("output"), e.message());
   const OutputElsewhere elsewhere(dir->file("output"), args);

@@ -3,20 +3,19 @@
 #include "optiml/Core/KernelName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include <set>
 
 using namespace optiml;
 
 std::string optiml::nameThere(const KernelRewrite &rewrite) {
-  std::string own = unqualified(rewrite.original).str();
-  bool hidden = llvm::any_of(rewrite.originalParameters, [&](const Parameter &p) { return p.name == own; });
-  if (rewrite.besideOriginal && !hidden)
-    return own;
-  std::string name = "::" + rewrite.original;
   static const std::string anonymous = "(anonymous namespace)::";
+  std::string name = rewrite.original;
   for (size_t at; (at = name.find(anonymous)) != std::string::npos;)
     name.erase(at, anonymous.size());
-  return name;
+  const std::string own = unqualified(name).str();
+  bool hidden = llvm::any_of(rewrite.originalParameters, [&](const Parameter &p) { return p.name == own; });
+  return rewrite.besideOriginal && !hidden ? own : "::" + name;
 }
 
 /// What a dispatcher calls its own values, out of the way of everything that it names: the kernels, their parameters
@@ -127,7 +126,9 @@ std::string optiml::dispatcherText(const KernelRewrite &rewrite, const std::stri
           (summary.empty() ? "" : " (" + summary + ")") + ".\n";
   text += dispatcherSignature(rewrite, name) + " {\n";
   const std::string &path = names["path"];
-  text += "  static " + helper + " " + path + "(\"" + rewrite.original + "\");\n";
+  std::string shown; // of template arguments, "'\"'" may be one
+  llvm::raw_string_ostream(shown).write_escaped(rewrite.original);
+  text += "  static " + helper + " " + path + "(\"" + shown + "\");\n";
   std::string most = rewrite.originalMaxThreads < 1024 ? ", " + std::to_string(rewrite.originalMaxThreads) : "";
   text += "  if (" + path + ".enabled(" + names["grid"] + ", " + names["block"] + most + ")\n";
   for (const auto &[test, why] : parts.tests) // one a line, each with its reason

@@ -255,7 +255,8 @@ std::string Emitter::whyKept(const LaunchSite &site, const KernelRewrite &rewrit
 
 std::string optiml::twinText(const KernelRewrite &rewrite) {
   std::string text = rewrite.arch ? compiledFor(rewrite.arch, rewrite.twinText) : rewrite.twinText;
-  const bool isShared = !rewrite.besideOriginal || llvm::StringRef(rewrite.original).ends_with(">");
+  const bool isHidden = rewrite.besideOriginal && scopeOf(rewrite.original).contains("(anonymous namespace)");
+  const bool isShared = !isHidden && (!rewrite.besideOriginal || llvm::StringRef(rewrite.original).ends_with(">"));
   return isShared ? "namespace {\n" + text + "\n} // namespace" : text;
 }
 

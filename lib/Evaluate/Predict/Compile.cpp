@@ -62,6 +62,14 @@ llvm::Expected<std::unique_ptr<TextCompiler>> TextCompiler::create(const Toolcha
   request.nvcc = toolchain.nvcc;
   request.architecture = options.archName;
   request.includeDirectory = llvm::sys::path::parent_path(path).str();
+  if (request.includeDirectory.find_first_of(",'\"") != std::string::npos) { // nvcc divides and unquotes them
+    llvm::SmallString<128> folder(request.includeDirectory);
+    request.includeDirectory = compiler->dir.file("source");
+    if (std::error_code code = llvm::sys::fs::make_absolute(folder))
+      return makeError("{0}: {1}", folder, code.message());
+    if (std::error_code code = llvm::sys::fs::create_link(folder, request.includeDirectory))
+      return makeError("{0}: {1}", request.includeDirectory, code.message());
+  }
   request.flags = cubinFlags(options.nvccArgs);
   request.limits.seconds = 60;
   request.limits.memoryBytes = uint64_t(4) << 30;
