@@ -279,6 +279,10 @@ TEST(Occupancy, FollowsTheToolkit) {
   EXPECT_EQ(computeOccupancy(h200(), {32, 0, 0, 0, 0}, 256, 0).blocksPerSM, 8u);
   EXPECT_DOUBLE_EQ(computeOccupancy(h200(), {32, 0, 0, 0, 0}, 256, 0).share, 1);
   EXPECT_EQ(computeOccupancy(h200(), {128, 0, 0, 0, 0}, 256, 0).blocksPerSM, 2u);
+  // What a launch asks for may be more than what a kernel has by itself.
+  EXPECT_EQ(computeOccupancy(h200(), {32, 0, 0, 0, 0}, 128, 100 << 10).blocksPerSM, 2u);
+  EXPECT_EQ(computeOccupancy(h200(), {32, 0, 0, 0, 0}, 128, 228 << 10).blocksPerSM, 0u);
+  EXPECT_EQ(computeOccupancy(h200(), {32, 49 << 10, 0, 0, 0}, 128, 0).blocksPerSM, 0u);
   Occupancy shared = computeOccupancy(h200(), {32, 40 << 10, 0, 0, 0}, 128, 0);
   EXPECT_EQ(shared.limit, "shared memory");
   EXPECT_EQ(shared.blocksPerSM, 5u);

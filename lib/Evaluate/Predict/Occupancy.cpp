@@ -1,5 +1,6 @@
 //===- Occupancy.cpp - resident blocks, by the toolkit's calculator -------===//
 #include "optiml/Evaluate/Predict/PerformanceModel.h"
+#include <algorithm>
 #include <climits>
 #include <cuda_occupancy.h>
 
@@ -39,8 +40,10 @@ Occupancy optiml::computeOccupancy(const GpuSpec &gpu, const Resources &resource
     occupancy.limit = "a block of " + std::to_string(threads) + " threads";
     return occupancy;
   }
-  if (resources.staticShared + dynamicShared > gpu.sharedPerBlock) {
-    occupancy.limit = std::to_string(resources.staticShared + dynamicShared) + " bytes of shared memory a block";
+  // Whether the program has raised the kernel's limit is for whoever runs it to say.
+  const uint64_t shared = resources.staticShared + dynamicShared;
+  if (resources.staticShared > gpu.sharedPerBlock || shared > std::max(gpu.sharedPerBlock, gpu.sharedPerBlockOptin)) {
+    occupancy.limit = std::to_string(shared) + " bytes of shared memory a block";
     return occupancy;
   }
   cudaOccDeviceProp properties = propertiesOf(gpu);
@@ -50,6 +53,8 @@ Occupancy optiml::computeOccupancy(const GpuSpec &gpu, const Resources &resource
   attributes.sharedSizeBytes = resources.staticShared;
   attributes.maxDynamicSharedSizeBytes = dynamicShared;
   attributes.numBlockBarriers = 1;
+  if (shared > gpu.sharedPerBlock)
+    attributes.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
   cudaOccDeviceState state;
   cudaOccResult result;
   cudaOccError error =
