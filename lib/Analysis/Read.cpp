@@ -84,10 +84,6 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
   auto kernel = std::make_shared<Kernel>();
   kernel->name = fn->getNameAsString();
   kernel->line = source.line;
-  if (const cl::TemplateArgumentList *list = fn->getTemplateSpecializationArgs())
-    for (const cl::TemplateArgument &argument : list->asArray())
-      if (!isPrintedExactly(argument))
-        return fail(fn->getLocation(), "a template argument has no exact name here");
   for (const cl::ParmVarDecl *param : fn->parameters()) {
     if (param->getType()->isReferenceType())
       return fail(param->getLocation(), "a parameter is a reference");
@@ -102,6 +98,10 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
     if (param->getType()->isRecordType() && !factsOf(fn).modified.count(param))
       memberPointers.insert(name);
   }
+  if (const cl::TemplateArgumentList *list = fn->getTemplateSpecializationArgs())
+    for (const cl::TemplateArgument &argument : list->asArray())
+      if (!isPrintedExactly(argument))
+        return fail(fn->getLocation(), "a template argument has no exact name here");
   if (auto *bounds = fn->getAttr<cl::CUDALaunchBoundsAttr>()) {
     kernel->maxThreads = evaluate(bounds->getMaxThreads());
     kernel->minBlocks = evaluate(bounds->getMinBlocks());

@@ -200,11 +200,19 @@ public:
   /// Methods, constructors and the like too.
   bool TraverseDecl(Decl *decl) override {
     const bool templateBefore = inTemplate, patternBefore = isPattern;
-    if (auto *fn = dyn_cast_or_null<FunctionDecl>(decl)) {
+    Decl *const topLevelBefore = topLevel, *const outermostBefore = outermost;
+    auto *fn = dyn_cast_or_null<FunctionDecl>(decl);
+    if (fn) {
       isPattern |= fn->isDependentContext();
       inTemplate |= isPattern || fn->isTemplateInstantiation();
     }
+    if (fn && fn->isTemplateInstantiation())
+      standAtDefinition(*fn);
     bool result = DynamicRecursiveASTVisitor::TraverseDecl(decl);
+    if (fn && fn->isTemplateInstantiation()) {
+      topLevel = topLevelBefore;
+      outermost = outermostBefore;
+    }
     inTemplate = templateBefore;
     isPattern = patternBefore;
     return result;
@@ -291,6 +299,20 @@ private:
       address = of->getSubExpr()->IgnoreParenCasts();
     const auto *ref = dyn_cast<DeclRefExpr>(address);
     return ref && isa<FunctionDecl>(ref->getDecl()) && ref->getDecl()->hasAttr<CUDAGlobalAttr>() ? ref : nullptr;
+  }
+  /// Instantiations hang on the first declaration of a template; what they do stands where it is defined.
+  void standAtDefinition(const FunctionDecl &instance) {
+    FunctionDecl *pattern = instance.getTemplateInstantiationPattern();
+    if (!pattern || !sm.isInMainFile(sm.getExpansionLoc(pattern->getBeginLoc())))
+      return;
+    auto whole = [](Decl *d) -> Decl * { return d->getDescribedTemplate() ? d->getDescribedTemplate() : d; };
+    Decl *at = whole(pattern);
+    for (; !at->getLexicalDeclContext()->isFileContext(); at = whole(at))
+      at = Decl::castFromDeclContext(at->getLexicalDeclContext());
+    topLevel = at;
+    while (!at->getLexicalDeclContext()->isTranslationUnit())
+      at = Decl::castFromDeclContext(at->getLexicalDeclContext());
+    outermost = at;
   }
   /// Where the call stands, and what it launches.
   LaunchSite siteOf(const CallExpr *call, const FunctionDecl *kernel) {

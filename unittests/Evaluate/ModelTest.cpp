@@ -293,9 +293,9 @@ TEST(Occupancy, FollowsTheToolkit) {
 TEST(Occupancy, WhatCannotRunSaysWhy) {
   EXPECT_EQ(computeOccupancy(h200(), {32, 0, 0, 0, 0}, 2048, 0).blocksPerSM, 0u);
   EXPECT_EQ(computeOccupancy(h200(), {128, 0, 0, 0, 0}, 1024, 0).blocksPerSM, 0u);
-  LaunchShape shape{{1, 1, 1}, {256, 1, 1}, 60 << 10, 0};
+  LaunchShape shape{{1, 1, 1}, {256, 1, 1}, 228 << 10, 0};
   Prediction p = predictLaunch(copyTrace(1), {32, 0, 0, 0, 0}, shape, h200());
-  EXPECT_EQ(p.infeasible, "61440 bytes of shared memory a block cannot run on H200");
+  EXPECT_EQ(p.infeasible, "233472 bytes of shared memory a block cannot run on H200");
   WorkloadPrediction workload;
   workload.addStep(p, {});
   Measurement m;
