@@ -4,6 +4,7 @@
 #include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Recorder.h"
 #include "optiml/Workload/RuntimeSettings.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <unistd.h>
@@ -35,6 +36,27 @@ static Sandbox sandboxOf(const ProcessOptions &process, const RunOptions &option
   return sandbox;
 }
 
+/// Copies of the files that arguments name by their places in the current folder: so that the program finds them, and
+/// changes none.
+static llvm::Error bringInputs(const std::vector<std::string> &arguments, const std::string &folder) {
+  constexpr uint64_t largest = 64 << 20; // bytes: each run makes a copy
+  namespace fs = llvm::sys::fs;
+  namespace path = llvm::sys::path;
+  for (const std::string &argument : arguments) {
+    uint64_t size = 0;
+    const bool isOutside = llvm::is_contained(llvm::make_range(path::begin(argument), path::end(argument)), "..");
+    if (argument.empty() || path::is_absolute(argument) || isOutside || !fs::is_regular_file(argument) ||
+        fs::file_size(argument, size) || size > largest)
+      continue;
+    const std::string copy = folder + "/" + argument;
+    if (std::error_code code = fs::create_directories(path::parent_path(copy)))
+      return makeError("{0}: {1}", path::parent_path(copy), code.message());
+    if (std::error_code code = fs::copy_file(argument, copy))
+      return makeError("{0}: {1}", copy, code.message());
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<ProcessResult> optiml::emu::runProgram(const std::string &executable, const RunOptions &options) {
   llvm::Expected<TempDir> scratch = TempDir::create("optiml-run");
   if (!scratch)
@@ -43,6 +65,8 @@ llvm::Expected<ProcessResult> optiml::emu::runProgram(const std::string &executa
   process.workingDirectory = scratch->file("run");
   if (std::error_code code = llvm::sys::fs::create_directory(process.workingDirectory))
     return makeError("{0}: {1}", process.workingDirectory, code.message());
+  if (llvm::Error error = bringInputs(options.args, process.workingDirectory))
+    return error;
   process.limits.seconds = options.seconds;
   process.limits.memoryBytes = options.memoryBytes
                                    ? options.memoryBytes

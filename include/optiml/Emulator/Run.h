@@ -25,7 +25,8 @@ struct RunOptions {
   const std::atomic<bool> *cancel = nullptr;
 };
 
-/// Runs a program that buildProgram linked, in a fresh scratch folder without standard input.
+/// Runs a program that buildProgram linked, in a fresh scratch folder without standard input. Files that its arguments
+/// name by their places in the current folder are copied there.
 llvm::Expected<ProcessResult> runProgram(const std::string &executable, const RunOptions &options);
 
 } // namespace optiml::emu
