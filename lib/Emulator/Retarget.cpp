@@ -128,9 +128,9 @@ private:
         continue;
       }
       if (g->isDeclaration() && !g->hasExternalWeakLinkage())
-        return makeError(
-            "the variable '{0}' is declared extern and defined nowhere; when another source defines it, add -rdc=true",
-            demangle(g->getName()));
+        return makeError("the variable '{0}' is defined in none of the sources given; where another one defines it, "
+                         "that one is needed, too, and -rdc=true",
+                         demangle(g->getName()));
       moveVariable(*g);
     }
     appendToCompilerUsed(module, registered); // the host may ask for them although no kernel does

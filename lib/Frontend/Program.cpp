@@ -49,9 +49,12 @@ bool Program::readsArguments() const {
 /// Clang's captured errors as "file:line:column: error: message" lines, at most ten.
 static std::string errorText(ASTUnit &unit) {
   std::string result;
-  unsigned count = 0;
+  unsigned count = 0, errors = 0;
   for (auto it = unit.stored_diag_begin(); it != unit.stored_diag_end(); ++it) {
-    if (it->getLevel() < DiagnosticsEngine::Error || ++count > 10)
+    // With it Clang finds fault with each use of the variable.
+    const bool isManaged = it->getMessage().contains("'managed' attribute ignored");
+    errors += it->getLevel() >= DiagnosticsEngine::Error;
+    if ((it->getLevel() < DiagnosticsEngine::Error && !isManaged) || ++count > 10)
       continue;
     FullSourceLoc loc = it->getLocation();
     if (loc.isValid()) {
@@ -59,10 +62,11 @@ static std::string errorText(ASTUnit &unit) {
       if (place.isValid())
         result += llvm::formatv("{0}:{1}:{2}: ", place.getFilename(), place.getLine(), place.getColumn());
     }
-    result += llvm::formatv("error: {0}\n", it->getMessage());
+    result += llvm::formatv("error: {0}\n", isManaged ? "__managed__ variables are not supported" : it->getMessage());
   }
-  if (!result.empty())
-    result.pop_back();
+  if (!errors)
+    return "";
+  result.pop_back();
   return result;
 }
 
