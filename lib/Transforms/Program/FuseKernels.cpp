@@ -29,8 +29,8 @@
 //    nothing looks at it after the launches, what only they read of it is not stored. Not within loops.
 //  - Of the running program: streams are equal, and so are grids and blocks, or each launch has a thread for each of
 //    the same elements. There is no dynamic shared memory. Parameters whose arguments are spelled alike are equal, and
-//    so are the bounds of guards that became one. Arrays of which one is written do not overlap. Otherwise the launches
-//    take place as they are.
+//    so are the bounds of guards that became one; a parameter may also be a pointer in a record that another launch is
+//    given. Arrays of which one is written do not overlap. Otherwise the launches take place as they are.
 //
 // Blocks may fold something in shared memory of their own: all threads of a block come to each barrier. Atomic updates
 // of two kernels by one function may meet, for their order does not matter.
@@ -147,8 +147,9 @@ public:
     result.kernel.names = names;
     result.kernel.sources = sources;
     result.state = originalState(fused, fused->name, fused->name, fused->name, {});
-    for (const Condition &condition : joined.conditions)
-      result.state.require(condition.expression.str(), condition.why);
+    for (const std::vector<Condition> &conditions : {joined.conditions, same})
+      for (const Condition &condition : conditions)
+        result.state.require(condition.expression.str(), condition.why);
     KernelModel model(*fused);
     ArrayPairs disjoint;
     bool flows = false;

@@ -130,13 +130,21 @@ llvm::Error FuseParts::rename(Kernel &part, const std::vector<std::string> &argu
       inUse.insert(name);
   for (size_t i = 0; i < part.params.size(); ++i) {
     const Param &param = part.params[i];
-    names.back().push_back(parameterFor(param, arguments[i], inUse));
-    if (names.back().back() == param.name)
-      continue;
-    renamed[param.name] = var(names.back().back(), param.type);
-    for (const Param::Field &field : param.fields) // p.data is a name of its own
-      if (field.type.isPointer())
-        renamed[param.name + "." + field.name] = var(names.back().back() + "." + field.name, field.type);
+    const std::string name = parameterFor(param, arguments[i], inUse);
+    names.back().push_back(name);
+    if (name != param.name)
+      renamed[param.name] = var(name, param.type);
+    for (const Param::Field &field : param.fields) { // p.data is a name of its own
+      if (!field.type.isPointer())
+        continue;
+      std::string place = name + "." + field.name;
+      if (auto shared = pointerFor(field.type, arguments[i] + "." + field.name)) {
+        same.push_back({IntExpr::of(place + " == " + *shared), "the same argument"});
+        place = *shared;
+      }
+      if (place != param.name + "." + field.name)
+        renamed[param.name + "." + field.name] = var(place, field.type);
+    }
   }
   for (const Param &param : fused->params)
     taken.insert(param.name);
@@ -169,6 +177,16 @@ llvm::Error FuseParts::rename(Kernel &part, const std::vector<std::string> &argu
   }
   declared.merge(declaredIn(part));
   return llvm::Error::success();
+}
+
+/// The parameter that is given a pointer, "image.data", of a record.
+std::optional<std::string> FuseParts::pointerFor(const Type &field, const std::string &argument) const {
+  for (const Param &other : fused->params)
+    if (sharesFields && other.type.isPointer() && other.type.pointee && field.pointee &&
+        llvm::is_contained(argumentsOf.at(other.name), argument) && sameValue(field, other.type) &&
+        (!other.type.pointee->isConst || field.pointee->isConst))
+      return other.name;
+  return std::nullopt;
 }
 
 /// The pointer of a record that the argument, "image.data", is.

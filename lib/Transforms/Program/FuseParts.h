@@ -33,11 +33,13 @@ struct FuseParts {
   std::set<std::string> fresh;                                  ///< ... in whose memory nothing has been written before
   /// A parameter may be a pointer in a record that another part is given: its name is "image.data" then.
   bool sharesFields = false;
+  std::vector<Condition> same; ///< that pointers in records are the parameters that stand for them
 
 private:
   std::map<std::string, std::vector<std::string>> argumentsOf; ///< of the fused kernel's parameters, as written
 
   llvm::Error rename(Kernel &part, const std::vector<std::string> &arguments);
+  std::optional<std::string> pointerFor(const Type &field, const std::string &argument) const;
   std::optional<std::string> fieldFor(const Param &param, const std::string &argument) const;
   std::string parameterFor(const Param &param, const std::string &argument, std::set<std::string> &taken);
 };

@@ -158,12 +158,17 @@ __global__ void damped(float *to, float by, int n) {
 // CHECK-LABEL: drops_damped_{{fused}}(
 // TRACE-DAG: drops_damped_{{fused}}: 1 optimized, 0 original
 
-// A record holds the image, and the other kernel is given what it points to.
+// A record holds the image, and the other kernels are given what it points to.
 struct Image {
   float *data;
   int width, height;
   size_t pitch;
 };
+__global__ void cleared(float *v, float value, size_t n) {
+  size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+  if (i < n)
+    v[i] = value;
+}
 __global__ void edges(Image from, Image to) {
   int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x == 0 || y == 0 || x >= from.width - 1 || y >= from.height - 1)
@@ -179,10 +184,11 @@ __global__ void halved(float *v, size_t n) {
   if (i < n)
     v[i] *= 0.5f;
 }
-// CHECK-LABEL: edges_halved_{{fused}}(Image from, Image to, size_t n)
+// CHECK-LABEL: cleared_edges_halved_{{fused}}(float *v, float value
 // CHECK: if (at / (int)to.pitch < from.height - 1) {
-// CHECK: to.data[i] *= 0.5f;
-// TRACE-DAG: edges_halved_{{fused}}: 1 optimized, 0 original
+// CHECK: v[at] = sum;
+// CHECK: v[{{.*}}] *= 0.5f;
+// TRACE-DAG: cleared_edges_halved_{{fused}}: 1 optimized, 0 original
 
 // What a neighbour had is somebody else's.
 __global__ void filled(float *a, int n) {
@@ -257,6 +263,7 @@ int main(int argc, char **argv) {
 
   Image whole = {a, w, h, (size_t)w}, sharp = whole;
   sharp.data = b;
+  cleared<<<(n + 127) / 128, 128>>>(sharp.data, 0.75f, n);
   edges<<<tiles, tile>>>(whole, sharp);
   halved<<<(n + 127) / 128, 128>>>(sharp.data, n);
   show("edges", b, n);
