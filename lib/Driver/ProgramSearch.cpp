@@ -107,8 +107,9 @@ llvm::Expected<SearchOutcome> ProgramSearch::search() {
   means.progress.phase("observing the program");
   std::optional<FusionsAhead> ahead(std::in_place, task, backend, given);
   if (llvm::Error e = backend.observe(task)) {
-    const std::string why = llvm::toString(std::move(e));
-    return makeError("{0}: {1}{2}", task.options.inputs.front(), why, adviceOn(why));
+    const std::string why = llvm::toString(std::move(e)), &input = task.options.inputs.front();
+    return makeError("{0}{1}{2}", llvm::StringRef(why).starts_with(input + ":") ? "" : input + ": ", why,
+                     adviceOn(why));
   }
   means.progress.clear();
   watch.lap("observe");
