@@ -8,6 +8,7 @@
 #include "Choices.h"
 #include "KernelReader.h"
 #include "optiml/Analysis/Jumps.h"
+#include "optiml/Core/KernelName.h"
 
 using namespace optiml;
 
@@ -454,10 +455,7 @@ std::string KernelReader::nameInKernel(const cl::FunctionDecl *fn, const std::st
     note(fn->getLocation(), "a private function cannot be called in the kernel");
   if (scope->isTranslationUnit() || fn->isExternC())
     return written;
-  std::string name = fn->getQualifiedNameAsString();
-  static const std::string anonymous = "(anonymous namespace)::";
-  for (size_t at; (at = name.find(anonymous)) != std::string::npos;)
-    name.erase(at, anonymous.size());
+  const std::string name = withoutNameless(fn->getQualifiedNameAsString());
   size_t arguments = written.find('<');
   return arguments == std::string::npos ? name : name + written.substr(arguments);
 }

@@ -17,6 +17,13 @@ llvm::StringRef optiml::scopeOf(llvm::StringRef name) {
 
 llvm::StringRef optiml::unqualified(llvm::StringRef name) { return name.drop_front(scopeOf(name).size()); }
 
+std::string optiml::withoutNameless(std::string name) {
+  static const std::string nameless = "(anonymous namespace)::";
+  for (size_t at; (at = name.find(nameless)) != std::string::npos;)
+    name.erase(at, nameless.size());
+  return name;
+}
+
 llvm::StringRef optiml::titleOf(llvm::StringRef declaration) {
   declaration.consume_front("void ");
   int depth = 0;

@@ -9,10 +9,7 @@
 using namespace optiml;
 
 std::string optiml::nameThere(const KernelRewrite &rewrite) {
-  static const std::string anonymous = "(anonymous namespace)::";
-  std::string name = rewrite.original;
-  for (size_t at; (at = name.find(anonymous)) != std::string::npos;)
-    name.erase(at, anonymous.size());
+  const std::string name = withoutNameless(rewrite.original);
   const std::string own = unqualified(name).str();
   bool hidden = llvm::any_of(rewrite.originalParameters, [&](const Parameter &p) { return p.name == own; });
   return rewrite.besideOriginal && !hidden ? own : "::" + name;

@@ -87,24 +87,11 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
     }
     tests += !i ? "\n" : alike ? " // launched alike\n" : " // in one stream\n";
   }
-  // Where each of the fused kernel's parameters comes from; others that it stands for must be equal.
+  // Where each of the fused kernel's parameters comes from.
   auto member = [&](size_t i, size_t j) { return argumentOf(names.parts[i], object(i), j); };
   std::map<std::string, std::string> sources;
   for (const auto &[name, from] : fused.sources)
     sources[name] = member(from.first, from.second);
-  for (size_t i = 0; i < fused.names.size(); ++i)
-    for (size_t j = 0; j < fused.names[i].size(); ++j) {
-      const auto [name, field] = llvm::StringRef(fused.names[i][j]).split('.');
-      std::string source = sources.at(name.str());
-      std::string same;
-      if (!field.empty()) // a pointer
-        same = member(i, j) + " == " + source + "." + field.str();
-      else if (source != member(i, j))
-        same = sameValue(*llvm::find_if(fused.parameters, [&](const Parameter &p) { return p.name == name; }),
-                         member(i, j), source);
-      if (!same.empty())
-        tests += "      && " + same + " // the same argument\n";
-    }
   auto renameAt = [&](const std::string &launch, const std::string &name) -> std::string {
     if (auto it = sources.find(name); it != sources.end())
       return it->second;
@@ -118,6 +105,17 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
       return it->second + "." + member.str();
     return name;
   };
+  // Others that a parameter stands for must be equal.
+  for (size_t i = 0; i < fused.names.size(); ++i)
+    for (size_t j = 0; j < fused.names[i].size(); ++j) {
+      const std::string source = renameAt(base, fused.names[i][j]);
+      if (source == member(i, j))
+        continue;
+      auto param = llvm::find_if(fused.parameters, [&](const Parameter &p) { return p.name == fused.names[i][j]; });
+      const bool isField = param == fused.parameters.end(); // a pointer in a record
+      tests += "      && " + (isField ? member(i, j) + " == " + source : sameValue(*param, member(i, j), source)) +
+               " // the same argument\n";
+    }
   auto test = [&](const Condition &condition, const std::string &launch) {
     std::string text = "      && (" +
                        condition.expression.cxx([&](const std::string &name) { return renameAt(launch, name); }) +

@@ -24,11 +24,9 @@ public:
     DiagnosticConsumer::HandleDiagnostic(level, info);
     llvm::SmallString<256> message;
     info.FormatDiagnostic(message);
-    // Clang ignores __managed__ with a warning: host and device would each have a variable of their own.
-    bool managed = level == clang::DiagnosticsEngine::Warning && warningsMatter &&
-                   message.str().contains("'managed' attribute ignored");
+    bool managed = level == clang::DiagnosticsEngine::Warning && warningsMatter && ignoresManaged(message);
     if (managed)
-      message = "__managed__ variables are not supported";
+      message = managedIsUnsupported;
     if (level < clang::DiagnosticsEngine::Error && !managed)
       return;
     if (message.str().starts_with("kernel launch from __device__ or __global__ function"))

@@ -52,7 +52,7 @@ static std::string errorText(ASTUnit &unit) {
   unsigned count = 0, errors = 0;
   for (auto it = unit.stored_diag_begin(); it != unit.stored_diag_end(); ++it) {
     // With it Clang finds fault with each use of the variable.
-    const bool isManaged = it->getMessage().contains("'managed' attribute ignored");
+    const bool isManaged = ignoresManaged(it->getMessage());
     errors += it->getLevel() >= DiagnosticsEngine::Error;
     if ((it->getLevel() < DiagnosticsEngine::Error && !isManaged) || ++count > 10)
       continue;
@@ -62,7 +62,7 @@ static std::string errorText(ASTUnit &unit) {
       if (place.isValid())
         result += llvm::formatv("{0}:{1}:{2}: ", place.getFilename(), place.getLine(), place.getColumn());
     }
-    result += llvm::formatv("error: {0}\n", isManaged ? "__managed__ variables are not supported" : it->getMessage());
+    result += llvm::formatv("error: {0}\n", isManaged ? managedIsUnsupported : it->getMessage());
   }
   if (!errors)
     return "";
@@ -210,10 +210,11 @@ public:
       isPattern |= fn->isDependentContext();
       inTemplate |= isPattern || fn->isTemplateInstantiation();
     }
-    if (fn && fn->isTemplateInstantiation())
+    const bool isInstance = fn && fn->isTemplateInstantiation();
+    if (isInstance)
       standAtDefinition(*fn);
     bool result = DynamicRecursiveASTVisitor::TraverseDecl(decl);
-    if (fn && fn->isTemplateInstantiation()) {
+    if (isInstance) {
       topLevel = topLevelBefore;
       outermost = outermostBefore;
     }

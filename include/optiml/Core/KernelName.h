@@ -11,6 +11,8 @@ namespace optiml {
 llvm::StringRef scopeOf(llvm::StringRef name);
 /// "ns::scale<a::b>" -> "scale<a::b>": how a function is called beside its definition.
 llvm::StringRef unqualified(llvm::StringRef name);
+/// "ns::(anonymous namespace)::scale" -> "ns::scale": as a program names it.
+std::string withoutNameless(std::string name);
 /// "void ns::scale<a::b>(int)" -> "scale".
 std::string plainName(llvm::StringRef declaration);
 /// "void ns::scale<a::b>(int)" -> "ns::scale<a::b>": what a table says.

@@ -22,6 +22,10 @@ namespace optiml {
 
 /// The real files, and over them those of PrecompiledIncludes.h, which exist only in memory.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> clangFileSystem();
+/// Clang ignores __managed__ with a warning: host and device would each have a variable of their own.
+inline bool ignoresManaged(llvm::StringRef message) { return message.contains("'managed' attribute ignored"); }
+constexpr const char *managedIsUnsupported = "__managed__ variables are not supported";
+
 /// The driver's command line up to the source file: flags, and the declarations that Clang's CUDA headers lack. The
 /// same for whatever is done with the file, so that precompiled headers serve all of it.
 std::vector<std::string> clangCommand(const CompileOptions &options, const Toolchain &toolchain, View view);

@@ -131,7 +131,7 @@ private:
       if (!launch.ownThreads)
         continue;
       Kernel &part = *parts.parts[i];
-      if (isAlongX(part) && elementsAlongX(part) != std::optional(space.rows))
+      if (hasOtherElements(part, space.rows))
         return notApplicable("launches have other numbers of elements");
       part.params = kernel()->params; // the extents may be those of another part
       space.name = freshName(made.taken, "at");

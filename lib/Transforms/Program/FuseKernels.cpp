@@ -109,9 +109,9 @@ public:
       }
       if (llvm::Error e = requireVisible(*part, model, Meetings::None)) // whose threads can be one thread
         return e;
-      if (given.ofElements && isAlongX(*part) && (!elements || elementsAlongX(*part) != elements))
-        return notApplicable("they have other numbers of elements"); // as it seems
-      part->params = fused->params;                                  // the rows' extents may be those of another part
+      if (given.ofElements && hasOtherElements(*part, elements))
+        return notApplicable("they have other numbers of elements");
+      part->params = fused->params; // the rows' extents may be those of another part
       auto brought = bringToRows(*part, space, taken);
       if (!brought)
         return brought.takeError();

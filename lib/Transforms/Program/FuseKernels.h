@@ -46,6 +46,8 @@ bool hidesPlace(const Kernel &kernel);
 bool isAlongX(const Kernel &kernel);
 /// How many elements such a kernel has, by its bounds.
 std::optional<Poly> elementsAlongX(const Kernel &kernel);
+/// Whether the kernel, along x, has another number than that, as it seems; nothing: it is not known.
+bool hasOtherElements(const Kernel &kernel, const std::optional<Poly> &elements);
 /// How far apart elements are that differ by one along an index.
 struct IndexStride {
   std::string index;

@@ -89,6 +89,12 @@ static bool sameValue(const Type &a, const Type &b) {
   return (a.isInt() || a.isFloat() || a.cls == Type::Class::Record) && a.text == b.text;
 }
 
+/// Whether a pointer can be used in the place of another one that has the same value.
+static bool canStandFor(const Type &pointer, const Type &other) {
+  return pointer.isPointer() && pointer.pointee && other.isPointer() && other.pointee && sameValue(pointer, other) &&
+         (!pointer.pointee->isConst || other.pointee->isConst);
+}
+
 FuseParts::FuseParts(const std::string &name) : fused(std::make_shared<Kernel>()) {
   fused->name = name;
   fused->body = block();
@@ -182,27 +188,19 @@ llvm::Error FuseParts::rename(Kernel &part, const std::vector<std::string> &argu
 /// The parameter that is given a pointer, "image.data", of a record.
 std::optional<std::string> FuseParts::pointerFor(const Type &field, const std::string &argument) const {
   for (const Param &other : fused->params)
-    if (sharesFields && other.type.isPointer() && other.type.pointee && field.pointee &&
-        llvm::is_contained(argumentsOf.at(other.name), argument) && sameValue(field, other.type) &&
-        (!other.type.pointee->isConst || field.pointee->isConst))
+    if (sharesFields && canStandFor(other.type, field) && llvm::is_contained(argumentsOf.at(other.name), argument))
       return other.name;
   return std::nullopt;
 }
 
 /// The pointer of a record that the argument, "image.data", is.
-std::optional<std::string> FuseParts::fieldFor(const Param &param, const std::string &argument) const {
-  if (!param.type.isPointer() || !param.type.pointee)
-    return std::nullopt;
+std::optional<std::string> FuseParts::fieldFor(const Type &pointer, const std::string &argument) const {
   for (const Param &other : fused->params)
-    for (const Param::Field &field : other.fields) {
-      const bool fits = field.type.isPointer() && field.type.pointee && sameValue(param.type, field.type) &&
-                        (!field.type.pointee->isConst || param.type.pointee->isConst);
-      if (fits &&
-          llvm::is_contained(llvm::map_range(argumentsOf.at(other.name),
-                                             [&](const std::string &record) { return record + "." + field.name; }),
-                             argument))
+    for (const Param::Field &field : other.fields)
+      if (sharesFields && canStandFor(field.type, pointer) &&
+          llvm::any_of(argumentsOf.at(other.name),
+                       [&](const std::string &record) { return record + "." + field.name == argument; }))
         return other.name + "." + field.name;
-    }
   return std::nullopt;
 }
 
@@ -217,7 +215,7 @@ std::string FuseParts::parameterFor(const Param &param, const std::string &argum
       }
       return other.name;
     }
-  if (auto field = sharesFields ? fieldFor(param, argument) : std::nullopt)
+  if (auto field = fieldFor(param.type, argument))
     return *field;
   Param own = param;
   own.name = freshName(taken, param.name);

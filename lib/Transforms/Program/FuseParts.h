@@ -40,7 +40,7 @@ private:
 
   llvm::Error rename(Kernel &part, const std::vector<std::string> &arguments);
   std::optional<std::string> pointerFor(const Type &field, const std::string &argument) const;
-  std::optional<std::string> fieldFor(const Param &param, const std::string &argument) const;
+  std::optional<std::string> fieldFor(const Type &pointer, const std::string &argument) const;
   std::string parameterFor(const Param &param, const std::string &argument, std::set<std::string> &taken);
 };
 

@@ -165,6 +165,10 @@ std::optional<Poly> optiml::elementsAlongX(const Kernel &kernel) {
   return upperBoundOf(KernelModel(*part), "globalIdx.x", /*ofWrites=*/true);
 }
 
+bool optiml::hasOtherElements(const Kernel &kernel, const std::optional<Poly> &elements) {
+  return isAlongX(kernel) && (!elements || elementsAlongX(kernel) != elements);
+}
+
 llvm::Expected<std::vector<Condition>> optiml::coverRows(const KernelModel &model, const Poly &rows) {
   auto text = planText(model, rows);
   if (!text)
